@@ -1,6 +1,6 @@
 """Releases of known character, and the recommendation that each gets.
 
-Run `python benchmarks/gallery.py` for all releases: safe by construction, leaking in one of twenty-one ways at three
+Run `python benchmarks/gallery.py` for all releases: safe by construction, leaking in one of twenty-six ways at three
 strengths, and useless. `--write docs/gallery.md` puts the table into that page. Only simulated data, of
 1,200 records, are used; a release takes a few seconds. `benchmarks/safe_releases.py` has many more safe ones.
 """
@@ -101,6 +101,11 @@ def heavy(frame: pd.DataFrame, random: np.random.Generator) -> np.ndarray:
     return lognormal(frame, random, 2.0)
 
 
+def explained(frame: pd.DataFrame, random: np.random.Generator) -> np.ndarray:
+    """Amounts of which the other variables explain nine tenths."""
+    return np.exp(10 + 3 * effect(frame) + 0.3 * random.normal(size=len(frame))).round()
+
+
 def counts(frame: pd.DataFrame, random: np.random.Generator) -> np.ndarray:
     """The paper's simulation, with a mean that depends on the person."""
     size = np.where(random.random(len(frame)) < 0.7, 20.0, 5.0)
@@ -138,6 +143,7 @@ MODELS: dict[str, tuple[str, Callable[[pd.DataFrame, np.random.Generator], np.nd
     "heaped income": ("income", heaped),
     "test score": ("score", scores),
     "category of six levels": ("job", occupations),
+    "income that the others explain": ("income", explained),
 }
 
 
@@ -447,6 +453,54 @@ def another_order(world: World, random: np.random.Generator, strength: Strength)
     return made
 
 
+def exchanged_levels(world: World, random: np.random.Generator, strength: Strength) -> list[pd.DataFrame]:
+    """Each level exchanged for the next one, for a share of the people."""
+    levels = sorted(world.data["job"].unique())
+    others = world.data["job"].map(dict(zip(levels, [*levels[1:], levels[0]], strict=True)))
+    share = pick((0.3, 0.6, 1.0), strength)
+    return [one.assign(job=one["job"].mask(random.random(RECORDS) < share, others)) for one in world.safe(random)]
+
+
+def few_receive(world: World, random: np.random.Generator, strength: Strength) -> tuple[World, list[pd.DataFrame]]:
+    """Amounts that one in 16 has, drawn anew; a share of the datasets has them for the same people."""
+    paid, share = random.random(RECORDS) < 0.06, pick((0.3, 0.6, 1.0), strength)
+    made = []
+    for one in world.safe(random):
+        own = random.permutation(paid) if random.random() >= share else paid
+        made.append(one.assign(income=np.where(own, one["income"], 0.0)))
+    return replace(world, data=world.data.assign(income=np.where(paid, world.data["income"], 0.0))), made
+
+
+def noise_in_many(world: World, random: np.random.Generator, strength: Strength) -> tuple[World, list[pd.DataFrame]]:
+    """Twelve amounts in one dataset, moved in rank by noise of three, one and a half, one of their deviations."""
+    names = [f"amount {number}" for number in range(11)]
+    world, _ = synthesize_too(world, random, world.safe(random, 1), *names)
+    made = world.data.copy()
+    for name in (world.column, *names):
+        logs = np.log(world.data[name])
+        noise = pick((3.0, 1.5, 1.0), strength) * logs.std() * random.normal(size=RECORDS)
+        made[name] = np.sort(world.data[name])[np.argsort(np.argsort(logs + noise))]
+    return world, [made]
+
+
+def one_town(world: World, random: np.random.Generator, strength: Strength) -> tuple[World, list[pd.DataFrame]]:
+    """People of one of 30 towns, of whom a share has the true values with 2% of noise."""
+    town, share = random.integers(0, 30, RECORDS), pick((0.3, 0.6, 1.0), strength)
+    world, made = keep(world, world.safe(random), town=np.array([f"t{one}" for one in town]))
+    rows = (town == 3) & (random.random(RECORDS) < share)
+    near = [(world.data["income"] * np.exp(0.02 * random.normal(size=RECORDS))).round() for _ in made]
+    return world, [one.assign(income=one["income"].mask(rows, own)) for one, own in zip(made, near, strict=True)]
+
+
+def rows_away(world: World, random: np.random.Generator, strength: Strength) -> list[pd.DataFrame]:
+    """The values of the record some rows before, other ones in each dataset, of a share of the people."""
+    share, true = pick((0.3, 0.6, 1.0), strength), world.data["income"].to_numpy()
+    return [
+        one.assign(income=one["income"].mask(random.random(RECORDS) < share, pd.Series(np.roll(true, 7 + 5 * place))))
+        for place, one in enumerate(world.safe(random))
+    ]
+
+
 LEAKS: dict[str, tuple[str, Callable[..., Any]]] = {
     "1 values of some people, in every dataset": ("lognormal income", copies),
     "2 one of 20 datasets is the confidential one": ("lognormal income", one_is_the_original),
@@ -470,6 +524,11 @@ LEAKS: dict[str, tuple[str, Callable[..., Any]]] = {
     "19 a level that is not redrawn, beside another variable": ("category of six levels", level_kept),
     "20 three true values of some people in each dataset": ("lognormal income", jointly),
     "21 the confidential records in another order": ("lognormal income", another_order),
+    "22 each level exchanged for another one": ("category of six levels", exchanged_levels),
+    "23 few people have an amount, and the same ones have it": ("lognormal income", few_receive),
+    "24 twelve amounts with much noise": ("lognormal income", noise_in_many),
+    "25 the people of one town": ("lognormal income", one_town),
+    "26 values of a record some rows away": ("lognormal income", rows_away),
 }
 
 

@@ -24,9 +24,8 @@ from molehill.attacks.worst_case.attributes import attribute_risk
 from molehill.attacks.worst_case.membership import membership
 from molehill.models import forest, multinomial, normal_linear
 from molehill.models.forests.trees import find_leaves
-from molehill.risk.identification import confidential_risk
+from molehill.risk.identification import confidential_risk, risk_weights
 from molehill.risk.intruder import Intruder
-from molehill.risk.weights import risk_weights
 from molehill.synthesis.fitting import fit, refit_without
 from molehill.synthesis.posterior import Posterior
 

@@ -74,7 +74,7 @@ def test_what_is_no_text_is_told_by_its_type_and_never_shown():
     with pytest.raises(InputError, match=r"rule: 'both' is not a choice\. Choose one of 'partial', 'full'"):
         check_choice("rule", "both", ("partial", "full"))
     for names in (None, 4711, pd.DataFrame({"pay": [4711.5]}), [4711.5]):
-        with pytest.raises(InputError, match=r"known: (it is of type|a column's name must be text)") as caught:
+        with pytest.raises(InputError, match=r"known: (it is of type|a variable's name must be text)") as caught:
             check_names("known", names)
         assert "4711" not in str(caught.value)
 

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from molehill.plan.settings import Settings, read_settings
     from molehill.release.runs import run
     from molehill.release.synthesize import synthesize
-    from molehill.risk.identification import confidential_risk, match_rates, release_risk
+    from molehill.risk.identification import confidential_risk, match_rates, release_risk, risk_weights
     from molehill.risk.intruder import Intruder
     from molehill.risk.moles import moles
-    from molehill.risk.weights import risk_weights
     from molehill.synthesis.fitting import draw, fit
     from molehill.synthesis.synthesizer import SequentialSynthesizer, Synthesizer
     from molehill.synthesis.weighting import weight_likelihood
@@ -86,7 +85,7 @@ _ON_DEMAND = {
     "read_settings": "plan.settings",
     "read_table": "tables.formats.formats",
     "release_risk": "risk.identification",
-    "risk_weights": "risk.weights",
+    "risk_weights": "risk.identification",
     "run": "release.runs",
     "synthesize": "release.synthesize",
     "weight_likelihood": "synthesis.weighting",

@@ -1,4 +1,4 @@
-"""Names for arrays, arrays and mappings that stay as they are, and seeds by name."""
+"""Types of arrays, frozen arrays and mappings, and seeds derived from names."""
 
 import hashlib
 import json
@@ -15,13 +15,13 @@ Array = TypeVar("Array", bound=np.ndarray)
 
 
 def freeze(array: Array) -> Array:
-    """Make an array of a result read-only, and give it back."""
+    """Make an array read-only, and return it."""
     array.flags.writeable = False
     return array
 
 
 class FrozenDict(dict[Any, Any]):
-    """A mapping that cannot be changed in place: one that frozen values hold, and are hashed by.
+    """An immutable, hashable mapping.
 
     Examples
     --------
@@ -33,18 +33,18 @@ class FrozenDict(dict[Any, Any]):
         return hash(frozenset(self.items()))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Left to itself, a dictionary is made again entry by entry.
+        # By default, a dictionary is unpickled entry by entry.
         return type(self), (dict(self),)
 
     def _refuse(self, *_: Any, **__: Any) -> NoReturn:
-        raise TypeError("it belongs to a frozen value and cannot be changed: make another")
+        raise TypeError("a frozen mapping cannot be changed: create another")
 
     __setitem__ = __delitem__ = __ior__ = clear = pop = popitem = _refuse
     setdefault = update = _refuse  # pyright: ignore[reportAssignmentType]
 
 
 def derive_seed(seed: SupportsIndex, *names: str | SupportsIndex) -> int:
-    """Give the seed of something by what it is called: the order in which things are done changes nothing.
+    """Derive a seed from a seed and names, so that it does not depend on the order of computations.
 
     Examples
     --------

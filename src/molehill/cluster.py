@@ -1,9 +1,9 @@
-"""Pieces of work on a Dask cluster, of this machine or of others. The results are those of working here, to the byte.
+"""Parallel tasks on a Dask cluster, local or remote, with the same results to the byte as in one process.
 
-What `molehill.runtime.parallel_map` is given becomes tasks of Dask. Functions and their arguments are packed here and
-opened where they run, so that a scheduler, its log and its dashboard see packets with numbers for names and nothing
-in them. A worker that dies takes nothing along: what it held is made again by another. A scheduler that is restarted
-is given again what is still to do. What goes wrong in a piece is raised here, as if it had run here.
+The calls of `molehill.runtime.parallel_map` become Dask tasks. Functions and arguments are serialized here and opened
+on the workers, so that the scheduler, its logs and its dashboard see only packets with random names. Tasks of a worker
+that dies are repeated elsewhere, and a restarted scheduler gets the remaining tasks again. Errors of a task are raised
+here.
 """
 
 import asyncio
@@ -36,21 +36,21 @@ from molehill.runtime import call_alone, executing, hash_code, is_running, is_sp
 if TYPE_CHECKING:
     from distributed import Client
 
-# Whose other version may make other bytes.
+# Packages whose version can change results.
 ALIKE = ("molehill", "numpy", "pandas", "pyarrow", "scipy", "numba", "jax", "jaxlib", "numpyro", "blackjax")
 ALIKE += ("formulaic", "scikit-learn", "statsmodels")
-# Seconds between looks at a piece that is awaited; until a scheduler answers; until a first worker is there; until a
-# worker or a scheduler that went away is there again.
+# Seconds between checks of an awaited task; timeouts for the scheduler's answer, for the first worker, and for a worker
+# or scheduler to return.
 LOOK, ANSWER, FIRST_WORKER, GONE = 2.0, 10.0, 60.0, 120.0
-# How often pieces are handed over anew, because a scheduler forgot them.
+# How often tasks are resubmitted after a scheduler lost them.
 TURNS = 3
-# Pieces that are under way at once, for every thread of a worker: what is done waits in memory to be fetched.
+# Tasks submitted at once per worker thread; results wait in memory until they are fetched.
 AHEAD = 2
 _FOLDER = "molehill-workers-"
 _OPENED: OrderedDict[str, Any] = OrderedDict()
 _OPENING, _MOST_OPENED = Lock(), 2
-# What is shared lies on the scheduler, whatever its size. A cluster that is started here serves no page, lays nothing
-# on disk, and does not look every hundredth of a second at what its workers do.
+# Shared arguments pass through the scheduler, whatever their size. A local cluster serves no pages, writes nothing to
+# disk and does not profile its workers.
 _CONFIGURED = {
     "distributed.admin.large-graph-warning-threshold": "1 TB",
     "distributed.scheduler.http.routes": [],
@@ -59,20 +59,20 @@ _CONFIGURED = {
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
 }
-_FORMS = 'Give "local", "local:2" (so many workers), or an address such as "tls://host:8786"'
+_FORMS = 'Use "local", "local:2" (two workers), or an address such as "tls://host:8786"'
 
 
 @contextmanager
 def connect(address: str | None) -> Iterator[None]:
-    """Let pieces of work run on a cluster, within the block.
+    """Run parallel tasks on a cluster, within the block.
 
     Parameters
     ----------
     address
-        "local" starts a worker for every core of this machine, or "local:N" so many, and stops them in the end; they
-        speak over TLS with keys made for them alone. "tls://host:8786" is the address of a scheduler, with the keys
-        that Dask's own configuration names; "tcp://..." only if scheduler and workers are on this machine. None, or a
-        cluster that is connected already: nothing changes.
+        "local" starts one worker per core of this machine, "local:N" N workers, which are stopped at the end and
+        communicate over TLS with temporary keys. "tls://host:8786" is the address of a scheduler, with the keys of
+        Dask's configuration; "tcp://..." is allowed only for a cluster on this machine. With None, or if a cluster is
+        connected already, nothing changes.
 
     Examples
     --------
@@ -83,10 +83,10 @@ def connect(address: str | None) -> Iterator[None]:
         yield
         return
     try:
-        import distributed  # noqa: F401, PLC0415 (an extra: whoever does without does not need it)
+        import distributed  # noqa: F401, PLC0415 (an optional dependency)
     except ImportError:
         raise InputError(
-            "scheduler", "Dask is not installed", "Install it: pip install 'molehill[cluster]'; or leave it out"
+            "scheduler", "Dask is not installed", "Install it: pip install 'molehill[cluster]'; or omit the scheduler"
         ) from None
     opened = _start_local if address.partition(":")[0] == "local" else _join
     with _quiet(), opened(address) as client:
@@ -103,7 +103,7 @@ def _with_cluster(client: "Client", *, local: bool) -> Iterator[None]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Leave it to Molehill to say what becomes of a run: Dask logs every worker that comes and goes."""
+    """Silence Dask's logs of workers."""
     from dask import config  # noqa: PLC0415
 
     log = logging.getLogger("distributed")
@@ -123,7 +123,7 @@ def _start_local(address: str) -> "Iterator[Client]":
 
     _, colon, number = address.partition(":")
     if colon and not (number.isdecimal() and 1 <= int(number) <= 1024):
-        raise InputError("scheduler", f"{address!r} does not say how many workers", _FORMS)
+        raise InputError("scheduler", f"{address!r} is not a valid number of workers", _FORMS)
     wanted = int(number) if colon else workers()
     _sweep()
     folder = tempfile.mkdtemp(prefix=f"{_FOLDER}{os.getpid()}-")
@@ -135,8 +135,8 @@ def _start_local(address: str) -> "Iterator[Client]":
             with _deaf(), config.set({"temporary-directory": folder}):
                 started = LocalCluster(n_workers=wanted, threads_per_worker=1, host="127.0.0.1", security=True, **how)
         except RuntimeError:
-            # Python starts a process by running the script again, up to where this is asked for.
-            remedy = 'Put the call of a script under `if __name__ == "__main__":`, or use the command line'
+            # Python starts a process by importing the script again.
+            remedy = 'Put the call in a script under `if __name__ == "__main__":`, or use the command line'
             raise InputError("scheduler", "no worker could be started on this machine", remedy) from None
         with started as cluster, Client(cluster) as client:
             yield client
@@ -146,7 +146,7 @@ def _start_local(address: str) -> "Iterator[Client]":
 
 @contextmanager
 def _deaf() -> Iterator[None]:
-    """Do not hear Ctrl-C, so that workers that are started do not hear it either: it is answered here."""
+    """Ignore Ctrl-C while workers start, so that they inherit this: it is handled in this process."""
     if current_thread() is not main_thread():
         yield
         return
@@ -158,7 +158,7 @@ def _deaf() -> Iterator[None]:
 
 
 def _sweep() -> None:
-    """Remove the folders of workers whose process was killed before it could do so."""
+    """Remove worker folders left by killed processes."""
     for folder in Path(tempfile.gettempdir()).glob(f"{_FOLDER}*"):
         begun_by = folder.name.removeprefix(_FOLDER).partition("-")[0]
         with suppress(OSError):
@@ -167,7 +167,7 @@ def _sweep() -> None:
 
 
 def _is_own(folder: Path) -> bool:
-    # On Windows everybody has a folder of their own for such files.
+    # On Windows temporary folders are per user.
     return not hasattr(os, "getuid") or folder.stat().st_uid == os.getuid()
 
 
@@ -181,22 +181,22 @@ def _join(address: str) -> "Iterator[Client]":
         client = Client(place, timeout=ANSWER)
     except (OSError, TimeoutError):
         problem = f"no scheduler answers at {address!r}"
-        raise InputError("scheduler", problem, "See to it that it runs and can be reached; or leave it out") from None
+        raise InputError("scheduler", problem, "Check that it runs and can be reached, or omit the scheduler") from None
     except (TypeError, ValueError, RuntimeError):
         raise _keys_refused() from None
     try:
         yield client
     finally:
-        # All is done and fetched: that a busy machine is slow to say goodbye is no fault of the work.
+        # All results are fetched: a slow disconnect is not an error.
         with suppress(TimeoutError):
             client.close(timeout=5)
 
 
 def _check_keys(place: str) -> None:
-    """Refuse TLS without keys before there is a client.
+    """Raise an error for TLS without keys before creating a client.
 
-    One that was made in vain stays, with its thread, until Python collects it. If that happens while the next one
-    starts, in the thread that it starts, both wait for the same lock, and the next one fails.
+    A client that fails stays, with its thread, until Python collects it. If this happens while the next one starts,
+    both wait for the same lock, and the next one fails.
     """
     from distributed import Security  # noqa: PLC0415
 
@@ -209,13 +209,13 @@ def _check_keys(place: str) -> None:
 
 
 def _keys_refused() -> InputError:
-    problem = "the keys for TLS are missing or do not fit"
-    remedy = "Name them in Dask's configuration (distributed.comm.tls): docs/cluster.md shows it"
+    problem = "the keys for TLS are missing or invalid"
+    remedy = "Name them in Dask's configuration (distributed.comm.tls), see docs/cluster.md"
     return InputError("scheduler", problem, remedy)
 
 
 def _check_address(address: str) -> str:
-    """Accept the address of a scheduler: without TLS only on this machine."""
+    """Check the address of a scheduler: without TLS only on this machine."""
     place = address if "://" in address else f"tcp://{address}"
     try:
         parts = urlsplit(place)
@@ -223,20 +223,20 @@ def _check_address(address: str) -> str:
     except ValueError:
         parts, complete = None, False
     if parts is None or not complete or parts.scheme not in ("tls", "tcp"):
-        raise InputError("scheduler", f"{address!r} is no address of a scheduler", _FORMS)
+        raise InputError("scheduler", f"{address!r} is not the address of a scheduler", _FORMS)
     if parts.scheme == "tcp" and not _is_here(str(parts.hostname)):
         problem = (
-            f"the scheduler at {address!r} is on another machine, and confidential values would travel in the open"
+            f"the scheduler at {address!r} is on another machine, and confidential values would be sent unencrypted"
         )
         raise InputError(
-            "scheduler", problem, "Run scheduler and workers with TLS, and give tls://...: docs/cluster.md"
+            "scheduler", problem, "Run scheduler and workers with TLS, and use tls://..., see docs/cluster.md"
         )
     return place
 
 
 @cache
 def _is_here(host: str) -> bool:
-    """Whether a host is this machine: only its own addresses can be taken."""
+    """Whether a host is this machine: only its own addresses can be bound."""
     try:
         found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError:
@@ -259,7 +259,7 @@ def _await_workers(client: "Client") -> None:
 
 
 class Packet:
-    """Bytes that show nothing of what is in them."""
+    """Serialized content whose representation shows only its size."""
 
     def __init__(self, content: bytes) -> None:
         self.name = uuid.uuid4().hex
@@ -273,7 +273,7 @@ class Packet:
 
 
 def pack(value: Any, shared: tuple[Any, ...] = ()) -> Packet:
-    """Pack a value, without those of `shared` that it holds: whoever opens it has them."""
+    """Serialize a value, with references to the objects of `shared` that it contains."""
     import cloudpickle  # noqa: PLC0415
 
     places = {id(one): place for place, one in enumerate(shared)}
@@ -288,7 +288,7 @@ def pack(value: Any, shared: tuple[Any, ...] = ()) -> Packet:
 
 
 def unpack(packet: Packet, shared: tuple[Any, ...] = ()) -> Any:
-    """Open a packet that this process, or one that it trusts with the data, has packed."""
+    """Open a packet of this process, or of one that is trusted with the data."""
 
     class Unpacker(pickle.Unpickler):
         def persistent_load(self, pid: int) -> Any:
@@ -299,28 +299,28 @@ def unpack(packet: Packet, shared: tuple[Any, ...] = ()) -> Any:
 
 @dataclass(frozen=True)
 class _Failed:
-    """What a piece raised. Dask would write the arguments of a piece that raises into its log."""
+    """The error of a task, returned as a result because Dask logs the arguments of a failing task."""
 
     error: BaseException
 
 
 def hold(packet: Packet) -> Packet:
-    """Lie on a worker until pieces need it."""
+    """Keep a packet on a worker until tasks need it."""
     return packet
 
 
 def run_piece(held: Packet, piece: Packet) -> Packet:
-    """Run a piece of work, on a worker: what comes of it, packed."""
+    """Run a task on a worker, and pack its result."""
     try:
         shared = _open(held)
         function, call = unpack(piece, shared)
         return pack(call_alone(function, *shared, *call), shared)
-    except Exception as error:  # noqa: BLE001 (whatever it is, it is raised where the piece was asked for)
+    except Exception as error:  # noqa: BLE001 (any error is raised in the calling process)
         return _pack_error(error)
 
 
 def _open(held: Packet) -> Any:
-    """Open what pieces share, once for all of them."""
+    """Open shared arguments, once for all tasks."""
     prepare_xla()
     with _OPENING:
         if held.name not in _OPENED:
@@ -332,25 +332,25 @@ def _open(held: Packet) -> Any:
 
 
 def _pack_error(error: Exception) -> Packet:
-    """Pack what went wrong; of an error that cannot be packed and opened again only what kind it is."""
+    """Pack an error; one that cannot be serialized is replaced by its type."""
     try:
         packet = pack(_Failed(error.with_traceback(None)))
         unpack(packet)
     except Exception:  # noqa: BLE001 (an error may hold anything)
-        return pack(_Failed(RuntimeError(f"a piece of work failed with {type(error).__name__}")))
+        return pack(_Failed(RuntimeError(f"a task failed with {type(error).__name__}")))
     return packet
 
 
 @dataclass(eq=False)
 class Cluster:
-    """A cluster to which pieces of work are handed: a `molehill.runtime.Executor`.
+    """A `molehill.runtime.Executor` on a Dask cluster.
 
     Attributes
     ----------
     client
-        Of Dask.
+        The Dask client.
     shares_files
-        Whether workers can read and write the files of this machine.
+        Whether workers can use the files of this machine.
     """
 
     client: "Client"
@@ -360,26 +360,26 @@ class Cluster:
     _checked: set[str] = field(default_factory=set, init=False)
 
     def _pack_shared(self, shared: tuple[Any, ...]) -> Packet:
-        """Pack what pieces share, or give the packet of the last ones that shared it: workers have opened it."""
+        """Pack shared arguments, or reuse the last packet if they are the same."""
         last = self._last
         if last is None or len(last[0]) != len(shared) or any(a is not b for a, b in zip(last[0], shared, strict=True)):
             self._last = last = (shared, pack(shared))
         return last[1]
 
     def check(self) -> None:
-        """Refuse workers that would make other bytes, that lie open to others, or that are reached in the open."""
+        """Raise an error for workers with other versions, with readable folders, or without encryption."""
         self._checked.clear()
         self._check_new(self._find_workers())
 
     def _check_new(self, found: Iterable[str]) -> None:
-        """Ask every worker once, also those that come later, before it is given anything."""
+        """Check every worker once, also later ones, before it gets a task."""
         new = [address for address in found if address not in self._checked]
         for address in new:
             self._check_reached(address)
-        # What a worker cannot answer is as good as another version.
-        told: Any = self.client.run(_describe_worker, workers=new, on_error="return") if new else {}
-        for address, about in told.items():
-            # One that has just gone is no worker any more.
+        # A worker that cannot answer counts as another version.
+        answers: Any = self.client.run(_describe_worker, workers=new, on_error="return") if new else {}
+        for address, about in answers.items():
+            # The worker has just left.
             if isinstance(about, OSError):
                 continue
             known = about["versions"] if isinstance(about, dict) else {}
@@ -389,24 +389,24 @@ class Cluster:
                 raise InputError("scheduler", problem, "Install the same versions on all machines")
             if not about["private"]:
                 problem = "a worker would lay confidential values into a folder that others can read"
-                raise InputError("scheduler", problem, "Give it a folder of its own: dask worker --local-directory")
+                raise InputError("scheduler", problem, "Use a private folder: dask worker --local-directory")
             if about["threads"] != 1:
-                problem = f"a worker has {about['threads']} threads, which would share what is set for one piece"
+                problem = f"a worker has {about['threads']} threads, but tasks need a single one"
                 raise InputError(
-                    "scheduler", problem, "Start several workers of one: dask worker --nworkers 8 --nthreads 1"
+                    "scheduler", problem, "Start several workers with one thread: dask worker --nworkers 8 --nthreads 1"
                 )
             self._checked.add(address)
 
     def _check_reached(self, address: str) -> None:
         parts = urlsplit(address)
         if parts.scheme != "tls" and not _is_here(str(parts.hostname)):
-            problem = "a worker is on another machine, and confidential values would travel to it in the open"
-            raise InputError("scheduler", problem, "Run scheduler and workers with TLS: docs/cluster.md")
+            problem = "a worker is on another machine, and confidential values would be sent to it unencrypted"
+            raise InputError("scheduler", problem, "Run scheduler and workers with TLS, see docs/cluster.md")
 
     def spread(
         self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], shared: tuple[Any, ...]
     ) -> Iterator[Any]:
-        """Give `function(*shared, *call)` for every call, in order; who stops asking ends what is not begun."""
+        """Yield `function(*shared, *call)` for every call, in order; closing the iterator cancels tasks not started."""
         waiting = deque(calls)
         common, turns = self._pack_shared(shared), 0
         while waiting:
@@ -425,7 +425,7 @@ class Cluster:
                 self._await_return(last=turns == TURNS)
 
     def _hand_over(self, common: Packet, pieces: Iterable[Packet]) -> Generator[Packet, None, None]:
-        """Give what comes of the pieces, in order; some more than there are threads are under way."""
+        """Yield the results of tasks in order, with somewhat more tasks submitted than there are threads."""
         from distributed import CancelledError, KilledWorker  # noqa: PLC0415
         from distributed.comm.core import CommClosedError  # noqa: PLC0415
 
@@ -433,7 +433,7 @@ class Cluster:
         waiting = iter(enumerate(pieces))
         try:
             own, _ = uuid.uuid4().hex, self._room()
-            # Kept, so that those who share the same next time find it where it lies.
+            # Kept for later calls with the same shared arguments.
             self._held = held = self.client.submit(hold, common, key=f"molehill-held-{common.name}", pure=False)
             while True:
                 for number, piece in waiting:
@@ -445,14 +445,14 @@ class Cluster:
                     return
                 yield self._await(under_way.popleft())
         except KilledWorker as killed:
-            problem = f"a piece of work ended {killed.allowed_failures + 1} workers one after the other"
-            remedy = "They were killed, or had too little memory: give them more, or have fewer of them, and go on"
-            raise InputError("scheduler", problem, f"{remedy} (--resume)") from None
+            problem = f"a task ended {killed.allowed_failures + 1} workers"
+            remedy = "They were killed, or ran out of memory: use fewer workers or more memory, and continue (--resume)"
+            raise InputError("scheduler", problem, remedy) from None
         except (CancelledError, CommClosedError, OSError):
             raise _ForgottenError from None
         finally:
-            # Pieces that nobody wants any more are not begun. Said without waiting for an answer: a generator may be
-            # collected in the thread that would have to bring it.
+            # Cancels tasks not started. Without waiting for an answer: a generator may be collected in the thread that
+            # would have to deliver it.
             for future in under_way:
                 future.release()
 
@@ -465,9 +465,8 @@ class Cluster:
         return self.client.scheduler_info(n_workers=-1)["workers"]
 
     def _await(self, future: Any) -> Packet:
-        """Wait for a piece as long as there are workers that may be at it."""
-        # Asked for once, however often it is looked for: a request that is given up in the middle would begin anew
-        # every time, and Dask would answer later ones by it.
+        """Wait for a task as long as there are workers."""
+        # Requested once and polled: a cancelled request would start again every time, and confuse later ones.
         loop: Any = self.client.loop
         fetched = asyncio.run_coroutine_threadsafe(_fetch(future), loop.asyncio_loop)
         missed = 0.0
@@ -476,28 +475,26 @@ class Cluster:
                 try:
                     return fetched.result(timeout=LOOK)
                 except TimeoutError:
-                    # It came just now, or the piece itself raised such an error.
+                    # It has just arrived, or the task itself raised a TimeoutError.
                     if fetched.done():
                         return fetched.result()
                     missed = 0.0 if self._find_workers() else missed + LOOK
                     if missed > GONE:
                         problem = f"there has been no worker for {GONE:.0f} seconds"
-                        raise InputError("scheduler", problem, "Start some, and go on (--resume)") from None
+                        raise InputError("scheduler", problem, "Start workers, and continue (--resume)") from None
         finally:
-            # Also ends a request that nobody waits for any more.
+            # Also cancels the request.
             future.release()
 
     def _await_return(self, *, last: bool) -> None:
-        """Wait until a scheduler that went away is there again, with a worker."""
+        """Wait until the scheduler is back, with a worker."""
         begun = time.monotonic()
         while not last and time.monotonic() - begun < GONE:
             with suppress(OSError, TimeoutError, ValueError):
                 self.client.wait_for_workers(1, timeout=LOOK)
                 return
             time.sleep(LOOK / 4)
-        raise InputError(
-            "scheduler", "the scheduler went away in the middle of the work", "Start it, and go on (--resume)"
-        )
+        raise InputError("scheduler", "the connection to the scheduler was lost", "Restart it, and continue (--resume)")
 
 
 async def _fetch(future: Any) -> Packet:
@@ -505,7 +502,7 @@ async def _fetch(future: Any) -> Packet:
 
 
 class _ForgottenError(Exception):
-    """The scheduler knows nothing any more of pieces that it was given."""
+    """The scheduler has lost its tasks."""
 
 
 def _versions() -> dict[str, str]:
@@ -514,7 +511,7 @@ def _versions() -> dict[str, str]:
 
 
 def _describe_worker(dask_worker: Any) -> dict[str, Any]:
-    """Say what matters of a worker, on it."""
+    """Versions, privacy and threads of a worker, determined on it."""
     folder = Path(dask_worker.local_directory)
     private = os.name != "posix" or not stat.S_IMODE(folder.stat().st_mode) & 0o077
     return {"versions": _versions(), "private": private, "threads": dask_worker.state.nthreads}

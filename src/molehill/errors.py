@@ -1,4 +1,4 @@
-"""What Molehill says when it cannot go on."""
+"""The error that Molehill raises for invalid input, and checks that raise it."""
 
 import difflib
 import math
@@ -8,25 +8,25 @@ from typing import Any
 
 
 class InputError(ValueError):
-    """Something that the caller gave cannot be used.
+    """An argument is invalid.
 
-    The text names the argument first, then what is wrong with it, then the remedy. It never contains a
-    value of the confidential table: columns, row numbers and counts only.
+    The message names the argument, the problem and the remedy. It never contains a value of the confidential data, only
+    names of variables, row numbers and counts.
 
     Parameters
     ----------
     argument
-        The name of the argument, as the caller wrote it.
+        Name of the argument.
     problem
-        What is wrong, as a sentence without its full stop.
+        What is wrong, as a sentence without full stop.
     remedy
-        What to change, as a sentence without its full stop.
+        What to do, as a sentence without full stop.
 
     Examples
     --------
-    >>> raise InputError("radius", "it is 20, above 1", "For 20 percent write 0.2")
+    >>> raise InputError("radius", "it is 20, but must lie between 0 and 1", "For 20% write radius = 0.2")
     Traceback (most recent call last):
-    molehill.errors.InputError: radius: it is 20, above 1. For 20 percent write 0.2.
+    molehill.errors.InputError: radius: it is 20, but must lie between 0 and 1. For 20% write radius = 0.2.
     """
 
     def __init__(self, argument: str, problem: str, remedy: str) -> None:
@@ -34,12 +34,12 @@ class InputError(ValueError):
         super().__init__(f"{argument}: {problem}. {remedy}.")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Left to itself, an exception is made again from its text alone, which is one argument of three.
+        # By default, an exception is unpickled from its message alone.
         return type(self), (self.argument, self.problem, self.remedy), self.__dict__
 
     @property
     def __context__(self) -> BaseException | None:  # pyright: ignore[reportIncompatibleVariableOverride]
-        """Nothing: the error of a library, while which this one was raised, may quote a value of the table."""
+        """None: the error of a library that led to this one may quote a value."""
         return None
 
     @__context__.setter
@@ -47,22 +47,22 @@ class InputError(ValueError):
         del error
 
 
-# More companions at once are of no use: risk hardly changes from a few on.
+# Risk hardly changes beyond a few.
 MOST_ORDER = 1_000
 
 
 def check_order(order: int) -> int:
-    """Accept a whole number from 1 to 1,000."""
+    """Check that the order of a risk is a whole number from 1 to 1,000."""
     if isinstance(order, bool) or not isinstance(order, Integral) or not 1 <= order <= MOST_ORDER:
         problem = f"it must be a whole number from 1 to {MOST_ORDER:,}"
-        raise InputError("order", problem, "1 is marginal, 2 is pairwise")
+        raise InputError("order", problem, "Use 1 (marginal) or 2 (pairwise)")
     return int(order)
 
 
 def check_choice(argument: str, value: str, choices: Sequence[str]) -> str:
-    """Accept one of the named choices."""
+    """Check that a value is one of the choices."""
     if not isinstance(value, str):
-        # Told by its type: what was given by mistake may be a table.
+        # Only its type is shown: it may be a dataset given by mistake.
         problem = f"it is of type {type(value).__name__}, not text"
         raise InputError(argument, problem, f"Choose one of {', '.join(map(repr, choices))}")
     if value not in choices:
@@ -71,7 +71,7 @@ def check_choice(argument: str, value: str, choices: Sequence[str]) -> str:
 
 
 def check_names(argument: str, names: Any) -> tuple[str, ...]:
-    """Accept names of columns: one, or several; whether a table has them is not asked.
+    """Convert one or several names of variables to a tuple.
 
     Examples
     --------
@@ -81,18 +81,18 @@ def check_names(argument: str, names: Any) -> tuple[str, ...]:
     remedy = "Give one name, or a list of names"
     if isinstance(names, str):
         return (names,)
-    # A table goes through its names, but nobody means all of them.
+    # A frame iterates over its names, but is given by mistake.
     if not isinstance(names, Iterable) or hasattr(names, "columns"):
-        raise InputError(argument, f"it is of type {type(names).__name__}, not names of columns", remedy)
+        raise InputError(argument, f"it is of type {type(names).__name__}, not names of variables", remedy)
     several = tuple(names)
     for name in several:
         if not isinstance(name, str):
-            raise InputError(argument, f"a column's name must be text, not {type(name).__name__}", remedy)
+            raise InputError(argument, f"a variable's name must be text, not {type(name).__name__}", remedy)
     return tuple(map(str, several))
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Say which of the names was probably meant, as the remedy of an error.
+    """Remedy for an unknown name: the most similar one, and the list of names.
 
     Examples
     --------
@@ -107,21 +107,22 @@ def nearest(name: str, names: Iterable[str]) -> str:
 
 
 def is_whole(number: Any, least: int) -> bool:
-    """Whether it is a whole number from `least` up."""
+    """Whether a number is whole and at least `least`."""
     return isinstance(number, Integral) and not isinstance(number, bool) and int(number) >= least
 
 
 def check_whole(argument: str, number: Any, least: int) -> int:
-    """Accept a whole number from `least` up."""
+    """Check that a number is whole and at least `least`."""
     if not is_whole(number, least):
-        raise InputError(argument, f"it must be a whole number from {least} up", "Give such a number")
+        raise InputError(argument, f"it must be a whole number from {least} up", f"For example {least}")
     return int(number)
 
 
 def check_number(argument: str, number: Any, *, above: float = -math.inf) -> float:
-    """Accept a finite number above a bound."""
+    """Check that a number is finite and above a bound."""
     if isinstance(number, bool) or not isinstance(number, Real) or not math.isfinite(float(number)):
-        raise InputError(argument, "it must be a finite number", "Give such a number")
+        problem = f"it is of type {type(number).__name__}, expected a finite number"
+        raise InputError(argument, problem, "For example 0.2")
     if float(number) <= above:
         raise InputError(argument, f"it must be above {above:g}", "Give a larger number")
     return float(number)

@@ -1,4 +1,4 @@
-"""Files and folders that appear whole or not at all, and the hashes by which they are known again."""
+"""Files and folders written atomically, and their SHA-256 checksums."""
 
 import ctypes
 import errno
@@ -14,32 +14,31 @@ from pathlib import Path
 
 from molehill.errors import InputError
 
-# Of renameat2 in Linux: paths are taken from here, and the two change places.
+# Arguments of renameat2 (Linux): the current folder, and RENAME_EXCHANGE.
 _FROM_HERE, _EXCHANGE = -100, 2
 _CHUNK = 2**20
 
 
 @contextmanager
 def written_whole(path: str | Path, *, private: bool = False, argument: str = "path") -> Iterator[Path]:
-    """Give a temporary path to write to; rename it to `path` once the block ends without an error.
+    """Yield a temporary path, which is renamed to `path` if the block ends without an error.
 
-    A reader of `path` sees the old file or the new one, never a part: the temporary file lies in the same
-    folder, is flushed to the disk, and takes the name in one step. If the block fails, or the disk is full,
-    or the process is interrupted, the temporary file is removed and `path` is as it was.
+    Readers of `path` see the old or the new file, never a part: the temporary file is in the same folder, is flushed to
+    disk, and renamed in one step. After an error or interruption it is removed and `path` is unchanged.
 
     Parameters
     ----------
     path
-        Where the file shall be. The temporary file keeps its ending, for writers that look at it.
+        The file. The temporary file has the same ending, for writers that use it.
     private
-        Readable by its owner only (mode 0600): for anything at the level of records.
+        Readable by its owner only (mode 0600), for record-level content.
     argument
-        What to call the path in errors.
+        Name of the argument in errors.
     """
     target = Path(path)
     folder = target.parent
     if not folder.is_dir():
-        raise InputError(argument, f"there is no folder {str(folder)!r}", "Make the folder first")
+        raise InputError(argument, f"there is no folder {str(folder)!r}", "Create the folder first")
     if target.is_dir():
         raise InputError(argument, f"{str(target)!r} is a folder", "Give the name of a file in it")
     try:
@@ -48,7 +47,7 @@ def written_whole(path: str | Path, *, private: bool = False, argument: str = "p
         raise InputError(
             argument,
             f"the folder {str(folder)!r} cannot be written to ({error.strerror})",
-            "Choose another folder, or ask for the right to write there",
+            "Use another folder, or get permission to write there",
         ) from None
     os.close(handle)
     temporary = Path(name)
@@ -62,28 +61,28 @@ def written_whole(path: str | Path, *, private: bool = False, argument: str = "p
 
 
 def _flush(path: Path) -> None:
-    # To write: Windows flushes no file that is open to be read.
+    # Windows flushes only files that are open for writing.
     with path.open("r+b") as file:
         os.fsync(file.fileno())
 
 
 def _umask() -> int:
-    # The mask can only be read by setting it.
+    # The umask can only be read by setting it.
     mask = os.umask(0o077)
     os.umask(mask)
     return mask
 
 
 def write_text(path: Path, text: str, *, private: bool = False, argument: str = "path") -> None:
-    """Write a text file, whole or not at all."""
+    """Write a text file atomically."""
     with written_whole(path, private=private, argument=argument) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
 def hash_file(path: Path, *, advance: Callable[[int], None] | None = None) -> str:
-    """Give the SHA-256 of a file that is no link, read in pieces; `advance` is called with the bytes of each."""
+    """SHA-256 of a file that is not a link; `advance` is called with the size of every piece read."""
     found = hashlib.sha256()
-    # Where the system cannot refuse links, whoever calls has looked before.
+    # Where the system cannot refuse links, the caller has checked.
     handle = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0))
     with os.fdopen(handle, "rb") as file:
         while piece := file.read(_CHUNK):
@@ -95,20 +94,20 @@ def hash_file(path: Path, *, advance: Callable[[int], None] | None = None) -> st
 
 @contextmanager
 def folder_written_whole(path: str | Path, *, private: bool = False) -> Iterator[Path]:
-    """Give a temporary folder to fill; let it take the place of `path` once the block ends without an error.
+    """Yield a temporary folder, which replaces `path` if the block ends without an error.
 
-    Killed at any moment, `path` is the old folder or the new one. Where the system cannot let two folders change places
-    in one step, the old one has a hidden name for a moment, from which `restore_folder` takes it back. What a killed
-    process left is removed: only one process at a time may do this for a path.
+    If the process is killed, `path` is the old or the new folder. Where the system cannot exchange two folders in one
+    step, the old one has a hidden name for a moment, from which `restore_folder` restores it. Remains of killed
+    processes are removed: only one process at a time may write a path.
 
     Parameters
     ----------
     path
-        Where the folder shall be; one that is there is replaced.
+        The folder; an existing one is replaced.
     private
-        Open to its owner only (mode 0700).
+        Accessible to its owner only (mode 0700).
     """
-    # Of a link, what it leads to is replaced.
+    # The target of a link is replaced.
     target = Path(os.path.realpath(path))
     target.parent.mkdir(parents=True, exist_ok=True)
     prefix = f".{target.name}.writing-"
@@ -122,18 +121,18 @@ def folder_written_whole(path: str | Path, *, private: bool = False) -> Iterator
         temporary.chmod(0o700 if private else 0o755)
         _take_place(temporary, target)
     finally:
-        # What was replaced, or what was not finished.
+        # The replaced or unfinished folder.
         shutil.rmtree(temporary, ignore_errors=True)
 
 
 def is_set_aside(path: str | Path) -> bool:
-    """Whether a folder was about to be replaced when its process was killed, and is not in its place."""
+    """Whether a killed process left a folder under its hidden name."""
     target = Path(path)
     return bool(target.name) and not target.exists() and _aside(target).is_dir()
 
 
 def restore_folder(path: str | Path) -> bool:
-    """Take a folder back that was set aside, to its place; say whether there was one."""
+    """Restore a folder from its hidden name; return whether there was one."""
     if not is_set_aside(path):
         return False
     _aside(Path(path)).rename(path)
@@ -158,7 +157,7 @@ def _aside(target: Path) -> Path:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Let two folders change places in one step; False where system or file system cannot."""
+    """Exchange two folders in one step; False if the system cannot."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if sys.platform == "linux" else None
     if rename is None:
         return False

@@ -1,7 +1,4 @@
-"""The machine at hand: its cores, the threads that share them, JAX set up, where pieces of work run, and how far.
-
-Called, never done by importing.
-"""
+"""The runtime environment: cores, threads, memory, JAX, parallel tasks and progress. Importing it has no effects."""
 
 import ctypes
 import hashlib
@@ -23,7 +20,7 @@ from threadpoolctl import threadpool_limits
 
 
 def workers() -> int:
-    """How many cores this process may use; fewer, if `MOLEHILL_CORES` says so."""
+    """Number of cores this process can use, limited by the environment variable `MOLEHILL_CORES`."""
     given = os.environ.get("MOLEHILL_CORES", "")
     if given.isdecimal() and int(given) > 0:
         return int(given)
@@ -31,11 +28,11 @@ def workers() -> int:
 
 
 def available_memory() -> int | None:
-    """How many bytes of memory this process may still take, as far as the system says; None if it does not."""
+    """Available memory in bytes; None if the system does not report it."""
     found = []
     with suppress(OSError, ValueError, KeyError):
         found.append(1024 * _read_facts(Path("/proc/meminfo"))["MemAvailable"])
-    # A container may have less than its machine; what it keeps of files can be given up.
+    # A container may have less memory than its machine; its file cache can be freed.
     with suppress(OSError, ValueError, KeyError):
         group = Path("/sys/fs/cgroup")
         most, used = (int((group / f"memory.{name}").read_text(encoding="ascii")) for name in ("max", "current"))
@@ -47,7 +44,7 @@ def available_memory() -> int | None:
 
 
 def _read_facts(path: Path) -> dict[str, int]:
-    """Read lines of a name and a whole number."""
+    """Read lines with a name and a whole number."""
     lines = (line.replace(":", " ").split() for line in path.read_text(encoding="ascii").splitlines())
     return {words[0]: int(words[1]) for words in lines}
 
@@ -58,12 +55,12 @@ def _pool() -> ThreadPoolExecutor:
 
 
 def in_threads(kernel: Callable[..., None], calls: Sequence[tuple[int, ...]]) -> None:
-    """Make all calls side by side, the first of them here: a thread less to wake."""
+    """Make all calls in parallel threads, the first in this one."""
     others = [_pool().submit(kernel, *call) for call in calls[1:]]
     try:
         kernel(*calls[0])
     except SystemError as error:
-        # Ctrl-C must not look like a fault.
+        # Ctrl-C is not an error of the kernel.
         if stopped := find_stop(error):
             raise stopped from None
         raise
@@ -72,9 +69,9 @@ def in_threads(kernel: Callable[..., None], calls: Sequence[tuple[int, ...]]) ->
 
 
 def find_stop(error: BaseException) -> BaseException | None:
-    """Give the interruption that an error is, or comes from; None if there was none.
+    """The interruption that an error is or comes from; None if there is none.
 
-    A signal that is answered as a compiled function returns is wrapped into an error of the interpreter.
+    A signal handled when a compiled function returns is wrapped into a SystemError.
     """
     while isinstance(error, Exception):
         following = error.__cause__ or error.__context__
@@ -84,20 +81,20 @@ def find_stop(error: BaseException) -> BaseException | None:
     return error
 
 
-# The threads of a process do not live on in its fork.
+# Threads do not survive a fork.
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_pool.cache_clear)
 
 
 class Executor(Protocol):
-    """Where pieces of work run, if not here one after the other; `shares_files` if they see the files that are here."""
+    """Runs parallel tasks elsewhere; `shares_files` is whether they can use the files of this machine."""
 
     shares_files: bool
 
     def spread(
         self, function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], shared: tuple[Any, ...]
     ) -> Iterator[Any]:
-        """Give `function(*shared, *call)` for every call, in order; who stops asking ends what is not begun."""
+        """Yield `function(*shared, *call)` for every call, in order; closing the iterator cancels tasks not started."""
         ...
 
 
@@ -106,7 +103,7 @@ _EXECUTOR: ContextVar[Executor | None] = ContextVar("executor", default=None)
 
 @contextmanager
 def executing(executor: Executor | None) -> Iterator[None]:
-    """Let pieces of work run there, within the block; None for here."""
+    """Use an executor for `parallel_map` within the block; None runs tasks in this process."""
     token = _EXECUTOR.set(executor)
     try:
         yield
@@ -115,18 +112,15 @@ def executing(executor: Executor | None) -> Iterator[None]:
 
 
 def call_alone(function: Callable[..., Any], *given: Any) -> Any:
-    """Call a function with one thread for the libraries of linear algebra, here as anywhere.
-
-    With more threads they may add numbers in another order, and bytes would depend on the number of cores.
-    """
+    """Call a function with a single BLAS thread, so that results do not depend on the number of cores."""
     with threadpool_limits(1, user_api="blas"):
         return function(*given)
 
 
 def is_running(process: int) -> bool:
-    """Whether there is a process of this number on this machine; one of somebody else counts, too."""
+    """Whether a process with this number runs on this machine."""
     if sys.platform == "win32":
-        # There a signal of any number would end it; so it is asked for the right to wait for it.
+        # On Windows any signal would end it; SYNCHRONIZE access is requested instead.
         found = ctypes.windll.kernel32.OpenProcess(0x00100000, False, process)  # noqa: FBT003
         return bool(found and ctypes.windll.kernel32.CloseHandle(found))
     try:
@@ -140,7 +134,7 @@ def is_running(process: int) -> bool:
 
 @cache
 def hash_code() -> str:
-    """Hash the files of this package: whoever changes it makes other results."""
+    """Checksum of the source files of this package."""
     package = Path(__file__).parent
     digest = hashlib.sha256()
     for path in sorted(package.rglob("*.py")):
@@ -149,24 +143,24 @@ def hash_code() -> str:
 
 
 def sees_files() -> bool:
-    """Whether pieces of work can read and write the files of this machine."""
+    """Whether parallel tasks can use the files of this machine."""
     executor = _EXECUTOR.get()
     return executor is None or executor.shares_files
 
 
 def is_spreading() -> bool:
-    """Whether pieces of work run elsewhere."""
+    """Whether parallel tasks run elsewhere."""
     return _EXECUTOR.get() is not None
 
 
 def parallel_map(
     function: Callable[..., Any], calls: Iterable[tuple[Any, ...]], *, shared: tuple[Any, ...] = ()
 ) -> Iterator[Any]:
-    """Give `function(*shared, *call)` for every call, in order, wherever `executing` has pieces of work run.
+    """Yield `function(*shared, *call)` for every call, in order, run by the executor of `executing`.
 
-    Here each is made as it is asked for. The function is of the module level and depends on its arguments alone, so
-    that it makes no difference where it runs; `shared` are the large ones, which travel once. A single call is made
-    here, so that what it is made of may be spread in its place; a piece that runs elsewhere is not spread further.
+    Without an executor, calls are made one by one in this process as results are requested. The function must be
+    defined at module level and depend on its arguments only; `shared` are large arguments, sent once. A single call is
+    made here, so that its own parallel tasks can be distributed; tasks that run elsewhere are not distributed further.
     """
     listed, executor = list(calls), _EXECUTOR.get()
     if executor is None or len(listed) < 2:
@@ -176,38 +170,38 @@ def parallel_map(
 
 @dataclass
 class Doing:
-    """What is being done: words, and how much of it is done, of how many (0 where nobody counts)."""
+    """A running step: its description, and how much of it is done (`number` is 0 if this is not counted)."""
 
     words: str
     number: int = 0
     done: int = 0
 
     def count(self, more: int = 1) -> None:
-        """Say that so many more are done."""
+        """Count completed work."""
         self.done += more
 
     def __str__(self) -> str:
         return f"{self.words}, {self.done} of {self.number}" if self.number else self.words
 
 
-# The inner within the outer.
+# Nested steps, outermost first.
 _DOING: list[Doing] = []
 
 
 @contextmanager
 def doing(words: str, number: int = 0) -> Iterator[Doing]:
-    """Say what is being done within the block, for `tell_doing`: no value of a record, it is for logs."""
+    """Register a running step within the block, for `tell_doing`; the description is logged."""
     own = Doing(words, number)
     _DOING.append(own)
     try:
         yield own
     finally:
-        # Not what is like it.
+        # By identity, not equality.
         _DOING[:] = [one for one in _DOING if one is not own]
 
 
 def tell_doing() -> str:
-    """Say what is being done now, in any thread of this process, the outer first; nothing where nobody says."""
+    """Description of the running steps of this process, outermost first."""
     return ": ".join(map(str, [*_DOING]))
 
 
@@ -215,9 +209,9 @@ def tell_doing() -> str:
 def progress_bar(
     title: str, *, shown: bool, patience: float = 0.0
 ) -> Iterator[tuple[Callable[[int], None], Callable[[int], None]]]:
-    """A bar on a terminal, with one function that makes it longer and one that moves it on; `tell_doing` tells it, too.
+    """Progress bar on a terminal; yields functions that extend its total and advance it.
 
-    It is there from the first move on after so many seconds of patience: what is done before then needs none.
+    It is shown at the first update after `patience` seconds.
     """
     console, begun = Console(stderr=True), time.monotonic()
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.percentage:>3.0f}%"))
@@ -230,33 +224,33 @@ def progress_bar(
 
     def extend(chunks: int) -> None:
         bar.update(task, total=(bar.tasks[0].total or 0) + chunks)
-        told.number += chunks
+        step.number += chunks
         show()
 
     def advance(chunks: int) -> None:
         bar.advance(task, chunks)
-        told.count(chunks)
+        step.count(chunks)
         show()
 
     try:
         show()
-        with doing(title) as told:
+        with doing(title) as step:
             yield extend, advance
     finally:
-        # One that was never started would leave an empty line.
+        # Stopping a bar that was never started leaves an empty line.
         if bar.live.is_started:
             bar.stop()
 
 
 def prepare_xla() -> None:
-    """Say how JAX computes, before it starts: opening a packet that holds a model may start it."""
-    # One thread for the arithmetic of a chain: the other cores run the other chains. Read when JAX starts.
+    """Configure XLA before JAX starts, which unpickling a model may do."""
+    # One thread per chain: the other cores run the other chains. Read when JAX starts.
     os.environ.setdefault("XLA_FLAGS", "--xla_cpu_multi_thread_eigen=false")
 
 
 @contextmanager
 def double_precision() -> Iterator[None]:
-    """Let JAX compute in double precision in this thread, if it is loaded: a forest does without it."""
+    """Double precision of JAX in this thread, if JAX is loaded."""
     if "jax" not in sys.modules:
         yield
         return
@@ -268,18 +262,17 @@ def double_precision() -> Iterator[None]:
 
 @cache
 def prepare_jax() -> None:
-    """Let JAX use every core for chains, and keep compiled code for the next run; what is set already stays.
+    """Configure JAX to use one device per core and a compile cache; existing settings are kept.
 
-    `fit` calls it. It must be called before anything runs on JAX in this process: where JAX is running already, chains
-    share the devices that it has.
+    `fit` calls it. It must be called before JAX runs in this process; otherwise chains share the existing devices.
     """
     prepare_xla()
-    # Here, because measuring risk must not wait for JAX to load.
+    # Imported here so that measuring risk does not load JAX.
     import jax  # noqa: PLC0415
 
     if getattr(jax.config, "jax_compilation_cache_dir", None) is None:
         folder = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache") / "molehill" / "compiled"
-        # Without a folder that can be written to, nothing is kept.
+        # Without a writable folder there is no cache.
         with suppress(OSError, RuntimeError):
             folder = folder.expanduser()
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)

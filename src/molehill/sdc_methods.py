@@ -1,7 +1,7 @@
-"""What agencies do today: topcoding, noise, rank swapping, microaggregation. A table in, a table out.
+"""Traditional SDC methods: topcoding, noise, rank swapping, microaggregation.
 
-Each changes the values of the columns that are named and leaves everything else as it is: columns, order, records and
-types (a column of whole numbers gets whole numbers). A missing value stays missing.
+Each changes the values of the named variables and nothing else: variables, order, records and types stay (integer
+variables get rounded values), and missing values stay missing.
 """
 
 from collections.abc import Callable, Sequence
@@ -35,25 +35,24 @@ def topcode(
     bottom_value: float | None = None,
     replacement: Replacement = "mean",
 ) -> AnyTable:
-    """Replace the values above a threshold, as the Consumer Expenditure Surveys do with incomes.
+    """Topcode a variable, as the Consumer Expenditure Surveys do with incomes.
 
-    All values above the threshold become their mean, so that the mean of the column stays what it is; or they become
-    the threshold itself, as topcoding is often understood.
+    Values above the threshold are replaced by their mean, which keeps the mean of the variable, or by the threshold.
 
     Parameters
     ----------
     data
         A `Table` or a frame.
     column
-        A numeric column.
+        A numeric variable.
     percentile
-        The threshold as a percentile of the column, 97.5 if nothing else is given.
+        The threshold as a percentile of the variable, 97.5 if nothing else is given.
     value
-        The threshold itself, instead.
+        The threshold as a value, instead.
     bottom_percentile, bottom_value
-        A second threshold, the values below which are replaced likewise: for losses. None by default.
+        A lower threshold, below which values are replaced likewise (bottom coding), for example for losses.
     replacement
-        "mean" of the values that are replaced, or the "threshold".
+        "mean" of the replaced values, or the "threshold".
 
     Examples
     --------
@@ -73,24 +72,24 @@ def topcode(
     if bottom is not None:
         argument = ("bottom_percentile", "bottom_value")[bottom_percentile is None]
         if top is not None and bottom > top:
-            raise InputError(argument, "it lies above the other threshold", "Give a lower one")
+            raise InputError(argument, "it lies above the other threshold", "Use a lower one")
         _replace(coded, values < bottom, bottom, replacement, argument, "below")
     return _put_back(data, {column: coded})
 
 
 def add_noise(data: AnyTable, columns: str | Sequence[str], *, scale: float = 0.1, seed: int) -> AnyTable:
-    """Add normal noise to numeric columns, independent for every value.
+    """Add normal noise to numeric variables, independent for every value.
 
     Parameters
     ----------
     data
         A `Table` or a frame.
     columns
-        One numeric column or several.
+        One numeric variable or several.
     scale
-        Standard deviation of the noise, as a share of the column's own.
+        Standard deviation of the noise, as a share of the variable's own.
     seed
-        Of the random numbers.
+        Random seed.
 
     Examples
     --------
@@ -111,20 +110,20 @@ def add_noise(data: AnyTable, columns: str | Sequence[str], *, scale: float = 0.
 def multiply_noise(
     data: AnyTable, columns: str | Sequence[str], *, least: float = 0.05, most: float = 0.15, seed: int
 ) -> AnyTable:
-    """Multiply numeric columns by noise that is kept away from 1, as the Census Bureau does with establishments.
+    """Multiplicative noise bounded away from 1, as the Census Bureau uses for establishments.
 
-    Every value is moved up or down, with the same chance, by a share of itself between `least` and `most`.
+    Every value is increased or decreased, with equal probability, by a share of itself between `least` and `most`.
 
     Parameters
     ----------
     data
         A `Table` or a frame.
     columns
-        One numeric column or several.
+        One numeric variable or several.
     least, most
         The smallest and the largest share.
     seed
-        Of the random numbers.
+        Random seed.
 
     References
     ----------
@@ -140,7 +139,7 @@ def multiply_noise(
         raise InputError("least", "it is negative", "Give a share such as 0.05")
     check_number("most", most, above=0.0)
     if not least <= most < 1:
-        raise InputError("most", "it must be at least `least`, and below 1", "Write for instance least=0.05, most=0.15")
+        raise InputError("most", "it must be at least `least`, and below 1", "For example least=0.05, most=0.15")
     generator = _generator(seed)
     changed = {}
     for name in _named(data, columns):
@@ -151,21 +150,21 @@ def multiply_noise(
 
 
 def swap_ranks(data: AnyTable, columns: str | Sequence[str], *, window: float = 0.05, seed: int) -> AnyTable:
-    """Swap values between records whose ranks are close; every column by itself.
+    """Rank swapping: exchange values between records with close ranks, separately for every variable.
 
-    From the smallest value up, each that is not swapped yet changes places with one picked at random among those not
-    swapped yet that follow within the window. The values of a column stay the same as a whole.
+    In increasing order, each value not swapped yet is exchanged with a random one of those not swapped yet within the
+    window. The marginal distribution is unchanged.
 
     Parameters
     ----------
     data
         A `Table` or a frame.
     columns
-        One numeric column or several.
+        One numeric variable or several.
     window
-        How far ranks may lie apart, as a share of the records.
+        Maximum difference of ranks, as a share of the records.
     seed
-        Of the random numbers.
+        Random seed.
 
     References
     ----------
@@ -194,18 +193,18 @@ def swap_ranks(data: AnyTable, columns: str | Sequence[str], *, window: float = 
 
 
 def microaggregate(data: AnyTable, columns: str | Sequence[str], *, size: int = 3) -> AnyTable:
-    """Replace values by the mean of a small group of similar records.
+    """Microaggregation: replace values by the mean of a small group of similar records.
 
-    One column: records are sorted and taken `size` at a time, the last group being larger where it does not come out
-    even. Several columns: groups are formed from all of them jointly, on their standardised values, around the record
-    farthest from the middle and the record farthest from that one, until few are left (MDAV).
+    With one variable, records are sorted and grouped `size` at a time; the last group may be larger. With several,
+    groups are formed jointly on standardized values, around the record farthest from the centre and the record farthest
+    from that one, and so on (MDAV).
 
     Parameters
     ----------
     data
         A `Table` or a frame.
     columns
-        One numeric column or several; a record that has not got all of them is left as it is.
+        One numeric variable or several; records with a missing value in any are unchanged.
     size
         The smallest group.
 
@@ -238,7 +237,7 @@ def microaggregate(data: AnyTable, columns: str | Sequence[str], *, size: int = 
 
 
 def _topcode_all(data: Any, columns: Sequence[str], _seed: int) -> Any:
-    """Topcode every column that has values to topcode; one that ends in a heap stays as it is."""
+    """Topcode every variable with at least two values above the threshold."""
     for column in columns:
         values, present = _read(data, column)
         if (values[present] > np.quantile(values[present], USUAL_PERCENTILE / 100)).sum() > 1:
@@ -246,7 +245,7 @@ def _topcode_all(data: Any, columns: Sequence[str], _seed: int) -> Any:
     return data
 
 
-# What a release can be compared with, by the names that settings use: `(table, columns, seed) -> table`.
+# Methods for comparison, by their names in settings: `(table, columns, seed) -> table`.
 BASELINES: dict[str, Callable[[Any, Sequence[str], int], Any]] = {
     "topcoding": _topcode_all,
     "noise": lambda data, columns, seed: add_noise(data, columns, seed=seed),
@@ -258,19 +257,19 @@ BASELINES: dict[str, Callable[[Any, Sequence[str], int], Any]] = {
 def _named(data: Any, columns: str | Sequence[str]) -> list[str]:
     names = find_columns(as_table(data), columns, "columns")
     if not names:
-        raise InputError("columns", "no column is named", "Name the columns to change")
+        raise InputError("columns", "no variable is named", "Name the variables to change")
     return names
 
 
 def _read(data: Any, column: str) -> tuple[Floats, NDArray[np.intp]]:
-    """The column's numbers, missing ones as NaN, and the places of those that are not missing."""
+    """Values of a variable, NaN where missing, and the rows where they are not."""
     table = as_table(data)
     find_columns(table, column, "column")
     values = column_numbers(table, column)
     refuse_infinite(values, column)
     present = np.flatnonzero(~np.isnan(values))
     if len(present) < 2:
-        problem = f"there are {len(present)} records with a value where 2 are needed"
+        problem = f"{len(present)} records have a value, but 2 are needed"
         raise InputError("data", problem, "Use more records")
     return values, present
 
@@ -278,8 +277,8 @@ def _read(data: Any, column: str) -> tuple[Floats, NDArray[np.intp]]:
 def _spread(name: str, values: Floats) -> float:
     spread = float(values.std(ddof=1))
     if spread == 0:
-        problem = f"column {name!r} is the same for every record"
-        raise InputError("data", problem, "There is nothing to protect: leave it out")
+        problem = f"variable {name!r} is the same for every record"
+        raise InputError("data", problem, "Omit it: there is nothing to protect")
     return spread
 
 
@@ -291,7 +290,7 @@ def _threshold(
     values: Floats, percentile: float | None, value: float | None, percentile_name: str, value_name: str
 ) -> float | None:
     if percentile is not None and value is not None:
-        raise InputError(value_name, f"{percentile_name} is given as well", "Give one of the two")
+        raise InputError(value_name, f"{percentile_name} is given as well", "Give only one of the two")
     if value is not None:
         check_number(value_name, value)
         return float(value)
@@ -308,15 +307,15 @@ def _replace(
 ) -> None:
     number = int(chosen.sum())
     if number == 0:
-        raise InputError(argument, f"no value lies {word} it, so that nothing would change", "Choose another threshold")
+        raise InputError(argument, f"no value lies {word} it", "Use another threshold")
     if number == 1 and replacement == "mean":
-        problem = f"a single value lies {word} it, and the mean of one is that value"
-        raise InputError(argument, problem, "Choose a threshold with more values beyond it, or replacement='threshold'")
+        problem = f"a single value lies {word} it, which would equal its mean"
+        raise InputError(argument, problem, "Use a threshold with more values beyond it, or replacement='threshold'")
     coded[chosen] = coded[chosen].mean() if replacement == "mean" else threshold
 
 
 def _partners(number: int, window: int, generator: np.random.Generator) -> np.ndarray:
-    """For every rank the rank that it changes places with; itself if none was left."""
+    """For every rank, the rank it is swapped with; itself if there is none."""
     partner = np.arange(number)
     free = np.ones(number, dtype=bool)
     chances = generator.random(number)
@@ -331,7 +330,7 @@ def _partners(number: int, window: int, generator: np.random.Generator) -> np.nd
 
 
 def _form_groups(points: Floats, size: int) -> list[np.ndarray]:
-    """MDAV: places of the records of every group."""
+    """MDAV: rows of every group."""
     left = np.arange(len(points))
     groups = []
 
@@ -355,7 +354,7 @@ def _form_groups(points: Floats, size: int) -> list[np.ndarray]:
 
 
 def _put_back(data: Any, changed: dict[str, Floats]) -> Any:
-    """The table that was given, with new values in its own types."""
+    """The given dataset with new values, in its own types."""
     frame = as_table(data).frame
     new = {name: _like(frame[name], values) for name, values in changed.items()}
     if isinstance(data, Table):
@@ -363,7 +362,7 @@ def _put_back(data: Any, changed: dict[str, Floats]) -> Any:
     if isinstance(data, pd.DataFrame):
         return data.assign(**{name: column.set_axis(data.index) for name, column in new.items()})
     native = narwhals.from_native(data, eager_only=True)
-    # Outside pandas a missing value and NaN are two things.
+    # Outside pandas, missing and NaN differ.
     lists = {name: column.astype(object).where(column.notna(), None).to_list() for name, column in new.items()}
     series = [
         narwhals.new_series(name, values, native.schema[name], backend=native.implementation)
@@ -373,7 +372,7 @@ def _put_back(data: Any, changed: dict[str, Floats]) -> Any:
 
 
 def _like(column: pd.Series, values: Floats) -> pd.Series:
-    """Values in the type of the column that they replace, rounded where it holds whole numbers."""
+    """Values in the type of a variable, rounded for integers."""
     whole = pd.api.types.is_integer_dtype(column.dtype)
     rounded = pd.Series(np.round(values) if whole else values, index=column.index)
     return rounded.astype(column.dtype)

@@ -1,25 +1,21 @@
-"""Numbers put in order within compiled functions, by code of our own.
+"""Sorting and searching within compiled functions.
 
-What Numba makes of `sort`, `argsort` and `searchsorted` must not stand in a function that is kept in its cache. It
-names their loops alike but for a number that every process counts anew. Two functions that were compiled in different
-processes can so hold different loops of one name, and whoever loads both calls one for the other: a sort then does what
-an argsort should, without a word (seen with Numba 0.68). Functions of a module, as these, have names of their own.
+Numba's `sort`, `argsort` and `searchsorted` must not be used in cached functions: their loops have names with a counter
+per process, so that functions compiled in different processes can contain different loops of the same name, and a sort
+then silently runs as an argsort (numba #10486, seen with Numba 0.68). Module-level functions have unique names.
 """
 
 import numpy as np
 from numba import njit
 
 _compiled = njit(nogil=True, cache=True, error_model="numpy")
-# Fewer are put in order by merging, and up to so many at first one by one.
+# Below _MANY numbers merge sort is used, and insertion sort for runs of _RUN.
 _MANY, _RUN = 512, 16
 
 
 @_compiled
 def order_of(points):
-    """Give the order of the numbers, as a stable `numpy.argsort` does; none may be NaN.
-
-    Many are sorted by radix, eleven bits at a time from the last: time grows with their number and no faster.
-    """
+    """Stable argsort of numbers without NaN, by radix sort (eleven bits at a time) if they are many."""
     number = len(points)
     if number < _MANY:
         return _merge(points)
@@ -28,7 +24,7 @@ def order_of(points):
     sign, digit = np.uint64(1 << 63), np.uint64(2047)
     bits = points.view(np.uint64)
     for i in range(number):
-        # The bits of a number, read as a whole number, rise with it once the sign is turned (all bits, if below 0).
+        # As integers, the bits are monotone in the number if the sign bit is flipped (all bits, if negative).
         keys[i] = bits[i] ^ (~np.uint64(0) if bits[i] & sign else sign)
         for j in range(6):
             counts[j, (keys[i] >> np.uint64(11 * j)) & digit] += 1
@@ -50,7 +46,7 @@ def order_of(points):
 
 @_compiled
 def _merge(points):
-    """Order few numbers: short runs one by one, then two runs at a time."""
+    """Stable merge sort for few numbers."""
     number = len(points)
     order = np.arange(number)
     for begin in range(0, number, _RUN):
@@ -78,7 +74,7 @@ def _merge(points):
 
 @_compiled
 def count_below(ordered, value):
-    """Count the numbers below a value, of numbers that rise: `numpy.searchsorted` from the left."""
+    """Number of sorted numbers below a value: `numpy.searchsorted` with side "left"."""
     low, high = 0, len(ordered)
     while low < high:
         middle = (low + high) // 2
@@ -91,7 +87,7 @@ def count_below(ordered, value):
 
 @_compiled
 def count_up_to(ordered, value):
-    """Count the numbers at or below a value, of numbers that rise: `numpy.searchsorted` from the right."""
+    """Number of sorted numbers at or below a value: `numpy.searchsorted` with side "right"."""
     low, high = 0, len(ordered)
     while low < high:
         middle = (low + high) // 2

@@ -103,5 +103,5 @@ def test_bad_input_is_refused():
         l_diversity(DATA, "town", "job", breaks={"age": [1]})
     with pytest.raises(InputError, match="least: it is no share"):
         correct_attribution(DATA, RELEASED, "town", "job", least=0)
-    with pytest.raises(InputError, match="released: no value of column 'job' occurs"):
+    with pytest.raises(InputError, match="released: no value of variable 'job' occurs"):
         disco(DATA, RELEASED.assign(job="w"), "town", "job")

@@ -128,7 +128,7 @@ def test_the_same_seed_gives_the_same():
         (lambda: inference(DATA, DATA, "age", "pay", tolerance=-1, seed=1), "tolerance: it is negative"),
         (lambda: inference(DATA, DATA, "age", "pay", attacks=0, seed=1), "attacks: it must be a whole number from 1"),
         (lambda: inference(DATA, DATA, "age", "pay", scale="log", seed=1), "scale: 'log' is not a choice"),  # pyright: ignore
-        (lambda: inference(DATA, DATA[["age"]], "age", "pay", seed=1), "released: there is no column 'pay'"),
+        (lambda: inference(DATA, DATA[["age"]], "age", "pay", seed=1), "released: there is no variable 'pay'"),
         (lambda: linkability(DATA, DATA, "age", ["pay", "age"], seed=1), "second: 'age' is also in the first"),
         (lambda: linkability(DATA, DATA, "age", "pay", neighbours=5, seed=1), "neighbours: it is more than"),
         (lambda: singling_out(DATA, DATA, size=4, seed=1), "size: there are 3 columns"),

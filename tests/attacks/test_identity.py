@@ -100,5 +100,5 @@ def test_bad_input_is_refused_without_a_value():
         linkage(DATA, DATA.iloc[1:], "town")
     with pytest.raises(InputError, match="key: column 'town' of data has repeated or missing"):
         linkage(DATA, DATA, "age", key="town")
-    with pytest.raises(InputError, match="released: no value of column 'town' occurs"):
+    with pytest.raises(InputError, match="released: no value of variable 'town' occurs"):
         replicated_uniques(DATA, pd.DataFrame({"town": ["x"]}), "town")

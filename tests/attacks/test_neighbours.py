@@ -80,9 +80,9 @@ def test_a_category_is_the_same_however_a_table_holds_it():
 
 def test_columns_that_are_not_there_are_refused():
     data = pd.DataFrame({"pay": [1.5], "job": ["a"]})
-    with pytest.raises(InputError, match="known: there is no column 'town'"):
+    with pytest.raises(InputError, match="known: there is no variable 'town'"):
         read_tables(data, data, None, "town", "known")
-    with pytest.raises(InputError, match="control: there is no column 'job'"):
+    with pytest.raises(InputError, match="control: there is no variable 'job'"):
         read_tables(data, data, data[["pay"]], ["pay", "job"], "known")
     with pytest.raises(InputError, match="known: no column is named"):
         read_tables(data, data, None, [], "known")

@@ -128,7 +128,7 @@ def test_values_of_other_people_are_learned_from_and_never_the_own_one():
 def test_too_few_people_and_another_number_of_records():
     random = np.random.default_rng(6)
     data = households(random, 60)
-    few = predict_synthesized(data.head(40), data.head(40), "income", ["paid"], seed=1)
+    few = predict_synthesized(data.head(15), data.head(15), "income", ["paid"], seed=1)
     assert np.isnan(few.rate.value)
     with pytest.raises(InputError, match="60 records"):
         predict_synthesized(data.head(50), data, "income", ["paid"], seed=1)

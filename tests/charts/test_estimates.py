@@ -55,8 +55,8 @@ def test_intervals_can_be_chosen_and_are_limited(evaluation):
     many = many[many["scheme"].isin(["confidential", "noise"])]
     chart = specify(estimate_intervals(replace(evaluation, utility=many)), validate=False)
     assert len(chart["concat"]) == 12
-    assert "1 further estimates are not drawn." in chart["title"]["subtitle"]
+    assert "1 more estimates are not shown." in chart["title"]["subtitle"]
     with pytest.raises(InputError, match=r"analyses: there is no analysis 'mean of incme'.*mean of income"):
         estimate_intervals(evaluation, analyses=["mean of incme"])
-    with pytest.raises(InputError, match="it holds no estimates"):
+    with pytest.raises(InputError, match="it has no estimates"):
         estimate_intervals(replace(evaluation, utility=own[own["scheme"] != "confidential"]))

@@ -20,7 +20,7 @@ def test_map_holds_risk_and_utility_of_every_scheme(evaluation, charts, draw):
     assert points.loc["noise", ["left", "right"]].tolist() == pytest.approx(
         losses.loc["noise", ["low", "high"]], rel=1e-3
     )
-    lines = charts["map"].data_with("told")
+    lines = charts["map"].data_with("label")
     assert lines["up"].dropna().tolist() == [risks.loc["confidential", "value"]]
     other = draw(risk_utility_map(evaluation, utility="wasserstein", risk="risk_above_50"))
     assert "Wasserstein distance" in other.specification["description"]
@@ -31,12 +31,12 @@ def test_map_holds_risk_and_utility_of_every_scheme(evaluation, charts, draw):
 
 
 def test_map_says_which_corner_is_the_good_one(evaluation, charts, draw):
-    assert "Lower left: safer" in charts["map"].subtitle
+    assert "Lower left: lower risk" in charts["map"].subtitle
     overlap = draw(risk_utility_map(evaluation, utility="overlap", of="sd of income"))
-    assert "Lower right: safer" in overlap.subtitle
+    assert "Lower right: lower risk" in overlap.subtitle
     assert "interval overlap of sd of income" in overlap.specification["description"]
     # Neither more nor less of it is better.
-    assert "safer" not in draw(risk_utility_map(evaluation, utility="width_ratio")).subtitle
+    assert "lower risk" not in draw(risk_utility_map(evaluation, utility="width_ratio")).subtitle
     with pytest.raises(InputError, match="of: there is no 'overlap' of 'mode of income'"):
         risk_utility_map(evaluation, utility="overlap", of="mode of income")
 
@@ -51,21 +51,21 @@ def test_any_two_measures_make_a_map_with_the_intervals_of_both(evaluation, draw
             wanted = figures.loc[name, ["value", "low", "high"]].to_numpy(dtype=float)
             np.testing.assert_allclose(rows.loc[name, fields].to_numpy(dtype=float), wanted, rtol=1e-3)
     # It has both figures, and is a point.
-    assert drawn.data_with("told").empty
+    assert drawn.data_with("label").empty
     assert drawn.subtitle.startswith("Lower left is better.")
 
 
 def test_what_has_one_of_two_figures_is_a_line(evaluation, draw):
     drawn = draw(measure_map(evaluation, "isolated_mean", Which("overlap", of="sd of income")))
-    (line,) = drawn.data_with("told").to_dict("records")
+    (line,) = drawn.data_with("label").to_dict("records")
     confidential = evaluation.risk.query("measure == 'isolated_mean' and scheme == 'confidential'")["value"]
     assert line["across"] == pytest.approx(confidential.item(), rel=1e-3)
     assert drawn.subtitle.startswith("Upper left is better.")
     assert "interval overlap of sd of income" in drawn.texts
     other = draw(measure_map(evaluation, Which("overlap", column="income"), "isolated_mean"))
-    assert other.data_with("told")["up"].tolist() == [line["across"]]
+    assert other.data_with("label")["up"].tolist() == [line["across"]]
     # Neither more nor less of it is better.
-    assert draw(measure_map(evaluation, "U_m", "width_ratio")).subtitle.startswith("Left is better; higher or lower")
+    assert draw(measure_map(evaluation, "U_m", "width_ratio")).subtitle.startswith("Left is better.")
 
 
 def test_figures_are_chosen_by_column_of_and_at(evaluation, draw):
@@ -113,19 +113,19 @@ def test_the_search_has_every_point_with_its_bars_and_marks_the_chosen_one(point
     drawn = charts["search"].data_with("chosen")
     # Three points and two baselines in the first panel, the points again in the second.
     assert len(drawn) == 5 + 3
-    assert set(drawn.loc[drawn["chosen"], "told"]) == {"2: pairwise, shift 0.5, membership prior"}
+    assert set(drawn.loc[drawn["chosen"], "label"]) == {"2: pairwise, shift 0.5, membership prior"}
     first = drawn[drawn["number"] == "1"].iloc[0]
     assert first[["up", "across"]].tolist() == [0.2136, 0.03579]
     assert first[["bottom", "left"]].tolist() == pytest.approx(
         [0.2136 - 1.96 * 0.001, 0.03579 - 1.96 * 0.0005], abs=1e-4
     )
-    states = ["misses a target", *["keeps the targets"] * 2]
+    states = ["fails a criterion", *["meets the criteria"] * 2]
     assert drawn["scheme"].tolist() == [*states, "topcoding", "noise, 10% of the sd", *states]
     # All have a number in the panel that is closer, in the other one only the chosen one.
     assert drawn["number"].tolist() == ["", "2", "", "", "", "1", "2", "3"]
-    assert "Ring: the chosen one" in charts["search"].subtitle
+    assert "Ring: the selected one" in charts["search"].subtitle
     missed = draw(search_map(points, baselines, fresh=np.nan, chosen=0, column="income"))
     assert "Ring: the closest one" in missed.subtitle
-    assert "fresh sample" not in missed.texts
+    assert "sampling benchmark" not in missed.texts
     alone = draw(search_map(points.head(1), baselines, fresh=np.nan, chosen=0, column="income"))
     assert alone.data_with("chosen")["number"].tolist() == ["1", "", ""]

@@ -49,7 +49,7 @@ def test_scatter_marks_the_rises_that_the_evaluation_counts(evaluation, charts, 
     marked = charts["scatter"].data_with("record")
     assert len(marked) == counted["increases"] > 0
     assert (marked["up"] - marked["across"] > STEP - 0.001).all()
-    assert f"By chance alone there would be {counted['increases_by_chance']:,.0f} (" in charts["scatter"].subtitle
+    assert f"Expected by chance: {counted['increases_by_chance']:,.0f} (" in charts["scatter"].subtitle
     # Against another reference, or with another step, the evaluation does not know it.
     for other in (
         risk_scatter(evaluation, "noise", "swapping"),
@@ -67,7 +67,7 @@ def test_expected_scatter_marks_moles_only(expected, charts, draw):
     assert len(realised.data_with("record")) > by_hand.sum()
     with pytest.raises(InputError, match="measure: the expected risk of one of the two is not known"):
         risk_scatter(expected, "topcoding", "noise", measure="expected")
-    with pytest.raises(InputError, match=r"scheme: there is no scheme 'swaping'.*swapping"):
+    with pytest.raises(InputError, match=r"scheme: there is no method 'swaping'.*swapping"):
         risk_scatter(expected, "swaping", "noise")
 
 
@@ -89,7 +89,7 @@ def test_scatter_of_many_records_is_thinned_but_keeps_every_mark(evaluation, dra
     assert len(chart.data_with("record")) == rising > 500
     # Two ends of the diagonal are points, too.
     assert len(chart.data_with("across")) == 2000 + rising + 2
-    assert "Of the others 2,000 are drawn" in chart.subtitle
+    assert "Of the others 2,000 are shown" in chart.subtitle
     assert len(json.dumps(chart.specification)) < 150_000
     assert len(chart.svg) < 600_000
 
@@ -103,7 +103,7 @@ def test_radius_lines_join_the_risks_of_the_table(evaluation, charts, draw):
     without = draw(radius_lines(evaluation)).data_with("value")
     assert set(without["radius"]) == {0.1, 0.3, 0.4}
     alone = evaluation.risk[evaluation.risk["measure"] != "radius_mean"]
-    with pytest.raises(InputError, match="no other radius"):
+    with pytest.raises(InputError, match="it has only one radius"):
         radius_lines(replace(evaluation, risk=alone))
 
 
@@ -113,5 +113,5 @@ def test_radii_by_column_are_told_as_text(evaluation, draw):
     by_column = rows.assign(of=of, at=np.nan).where(rows["measure"] == "radius_mean", rows)
     chart = draw(radius_lines(replace(evaluation, risk=by_column)))
     assert "0.3 of income, 0.1 of a.b" in set(chart.data_with("value")["radius"])
-    with pytest.raises(InputError, match="radius: the columns have radii of their own"):
+    with pytest.raises(InputError, match="radius: the variables have different radii"):
         radius_lines(replace(evaluation, risk=by_column), radius=0.2)

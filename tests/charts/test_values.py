@@ -92,7 +92,7 @@ def test_weights_of_plain_values_lie_on_a_plain_scale(draw):
     chart = draw(weights_scatter(np.full(300, 0.5), np.append(values[:-1], np.nan), column="age"))
     assert chart.data_with("weight")["records"].sum() == 299
     assert "logarithmic" not in json.dumps(chart.specification)
-    with pytest.raises(InputError, match="weights: they are not of the length of the values"):
+    with pytest.raises(InputError, match="weights: their number differs from that of the values"):
         weights_scatter([0.5], values)
-    with pytest.raises(InputError, match="values: there is none"):
+    with pytest.raises(InputError, match="values: all are missing"):
         weights_scatter([0.5], [np.nan])

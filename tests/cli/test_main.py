@@ -123,7 +123,7 @@ def test_output_is_plain_when_piped_and_without_colour(survey):
         (["none.csv", *SURVEY], 2, "none.csv"),
         (["--known", "gender", "--sensitive", "income", "--radius", "0.2"], 2, "Missing argument"),
         ("known", 2, "Did you mean 'gender'"),
-        ("radius", 2, "radius: a relative radius above 1"),
+        ("radius", 2, "radius: it is 2, but must lie between 0 and 1"),
         ("kind", 2, "kind: 'income' is not of the form"),
         ("breaks", 2, "breaks: those of 'age' are not numbers"),
     ],
@@ -252,7 +252,7 @@ def test_evaluate_tells_what_anybodys_files_give_away(tmp_path):
     assert run_command("evaluate", *files, *known, "--out", tmp_path / "out").returncode == 2
     assert run_command("evaluate", *files, *known, "--report", page).returncode == 2
     assert (
-        "there is no column 'village'"
+        "there is no variable 'village'"
         in run_command("evaluate", *files, *known, "--regression", "pay ~ village").stderr
     )
     bounds = ["--threshold", "matches_true=0.0123,never", "--threshold", "closest_records=off"]

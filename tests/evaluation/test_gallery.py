@@ -73,7 +73,7 @@ def test_a_coin_is_found_by_chance_and_refused_as_a_copy_alone():
     data = data.sort_values(["sex", "code"], ignore_index=True).assign(code=np.tile(np.arange(100), 2), coin="heads")
     coins = [random.choice(["heads", "tails"], 200) for _ in range(6)]
     data, intruder = data.assign(coin=coins[0]), Intruder(known=["code", "sex"], sensitive="coin", breaks={})
-    how = EvaluationOptions(skip="prediction", progress=False)
+    how = EvaluationOptions(progress=False)
     for own, decision in ((coins[1:], "no objection"), (coins[:1] * 5, "do not release")):
         found = evaluate(data, [data.assign(coin=one) for one in own], intruder, how)
         assert judge(found).decision == decision, judge(found).sentence

@@ -332,7 +332,7 @@ def test_records_must_be_as_many_and_columns_the_same(tmp_path):
     own = write(frame, tmp_path / "own")
     with pytest.raises(InputError, match="49 records where the confidential table has 50"):
         measure_release(own, [write(frame[1:], tmp_path / "short")], PAY)
-    with pytest.raises(InputError, match="there is no column 'pay'"):
+    with pytest.raises(InputError, match=r"there is no (column|variable) 'pay'"):
         measure_release(own, [write(frame.drop(columns="pay"), tmp_path / "narrow")], PAY)
 
 

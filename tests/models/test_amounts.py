@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from agreement import assert_distribution
-from molehill.models.truncated_normals import draw_truncated_normal
+from molehill.models.linear import draw_truncated_normal
 
 drawing = jax.jit(draw_truncated_normal)
 

@@ -37,7 +37,7 @@ def test_semicontinuous_parts_speak_of_their_own_records():
     assert "negative" not in semicontinuous("income").parts(incomes([10, 0]))
     with pytest.raises(InputError, match="column: all values of 'income' are positive"):
         semicontinuous("income").parts(incomes([10, 20]))
-    with pytest.raises(InputError, match="lower: the support leaves zero out"):
+    with pytest.raises(InputError, match="lower: the value range does not contain zero"):
         semicontinuous("income", lower=1)
 
 
@@ -45,7 +45,7 @@ def test_a_support_may_end_at_zero_where_nothing_lies_beyond_it():
     gains = incomes([10, 0, 20])
     assert list(semicontinuous("income", lower=0).parts(gains)) == ["sign", "positive"]
     assert list(semicontinuous("income", upper=0).parts(incomes([-10, 0, -20]))) == ["sign", "negative"]
-    with pytest.raises(InputError, match=r"^lower: 'income' is negative in 2 record\(s\), and the support"):
+    with pytest.raises(InputError, match=r"^lower: 'income' is negative in 2 record\(s\), but the value range"):
         semicontinuous("income", lower=0).parts(incomes([10, 0, -20, -1]))
     with pytest.raises(InputError, match=r"^upper: 'income' is positive in 1 record\(s\)"):
         semicontinuous("income", upper=0).parts(incomes([10, 0, -20]))
@@ -100,7 +100,7 @@ def test_what_is_simpler_speaks_of_the_same_records():
 def test_where_no_loss_has_a_weight_losses_are_drawn_like_gains():
     posterior = quick_fit(semicontinuous("income", ["region"], **HOW), PEOPLE, np.where(LOSS, 0.0, 1.0))
     assert list(posterior.parts) == ["sign", "positive"]
-    assert posterior.given_up == ("negative: no record of it has a weight, and it is drawn like the others",)
+    assert posterior.given_up == ("negative: not fitted, as none of its records has a positive weight",)
     # A sign of which nearly half are losses, so that there are enough to compare.
     sign = posterior.parts["sign"]
     evenly = np.broadcast_to(np.array([[-9.0, 0.0]] + [[0.0, 0.0]] * 2), sign.draws["beta"].shape)
@@ -113,5 +113,5 @@ def test_where_no_loss_has_a_weight_losses_are_drawn_like_gains():
     share = (gains < 3000).mean()
     error = np.sqrt(2 * share * (1 - share) / min(len(losses), len(gains)))
     assert_agrees((losses < 3000).mean(), share, error, detects=0.15, of="losses that are small")
-    with pytest.raises(InputError, match="no record counts"):
+    with pytest.raises(InputError, match="all weights"):
         quick_fit(semicontinuous("income", ["region"], **HOW), PEOPLE, np.where(NOTHING, 1.0, 0.0))

@@ -246,3 +246,18 @@ def test_settings_say_of_a_column_that_it_is_derived():
             Settings.model_validate({"columns": {**columns, "y": wrong}, "known": ["b"]})
     with pytest.raises(InputError, match="'y' has two fates"):
         given.but(keep=["b", "y"])
+
+
+def test_a_factor_within_a_group_and_the_record_of_another_person_are_found_before_the_fit():
+    random = np.random.default_rng(4)
+    home = random.permutation(np.arange(600) // 2)
+    pay = np.exp(random.normal(9, 0.7, 600)).round()
+    partner = np.empty(600)
+    members = np.argsort(home, kind="stable").reshape(-1, 2)
+    partner[members] = pay[members[:, ::-1]]
+    people = pd.DataFrame({"sex": random.choice(["f", "m"], 600), "pay": pay, "country": random.integers(0, 30, 600)})
+    people["local"] = (pay * np.exp(2 * random.normal(size=30))[people["country"]]).round(2)
+    for kept, parts in ((["country", "local"], ("local", "country")), (["partner"], ("partner",))):
+        settings = Settings(synthesize=["pay"], keep=["sex", *kept], known=["sex"], radius=0.2)
+        [found] = find_derivable(Table(people.assign(partner=partner)), settings)
+        assert (found.parts, found.formula, found.partly) == (parts, "", False)

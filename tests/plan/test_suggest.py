@@ -187,7 +187,7 @@ def test_a_second_weight_and_one_without_a_name_are_never_kept_silently():
     unnamed = suggest_settings(PEOPLE.assign(v7=weight))
     assert unnamed.settings.survey_design is None
     assert unnamed.settings.undecided == ("v7",)
-    assert "may be the survey's weight: groups of records share a number" in unnamed.reasons["v7"]
+    assert "may be the survey's weight: groups of records share a value" in unnamed.reasons["v7"]
 
 
 def test_long_lists_and_exact_dates_are_left_open_or_dropped():

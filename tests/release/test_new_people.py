@@ -148,7 +148,7 @@ def test_an_own_synthesizer_is_drawn_from_by_hand():
 def test_values_that_come_from_collected_people_make_no_new_ones():
     table = people().dropna()
     posterior = fit(forest("rent", ["pay"], lower=0, upper=10**6), table, seed=1, progress=False)
-    with pytest.raises(InputError, match="given 'pay', which new people do not have"):
+    with pytest.raises(InputError, match="given 'pay', which new records do not have"):
         draw(posterior, datasets=1, seed=1, records=10)
     chain = SequentialSynthesizer(
         (forest("pay", [], lower=0, upper=10**6), forest("rent", ["pay"], lower=0, upper=10**6))
@@ -156,7 +156,7 @@ def test_values_that_come_from_collected_people_make_no_new_ones():
     whole = fit(chain, table, seed=1, progress=False)
     assert len(draw(whole, datasets=1, seed=1, records=7)[0]) == 7
     gaps = fit(forest("pay", [], lower=0, upper=10**6), people(), seed=1, progress=False)
-    with pytest.raises(InputError, match="which values of 'pay' are missing is not drawn"):
+    with pytest.raises(InputError, match="missingness of 'pay' is not modelled"):
         draw(gaps, datasets=1, seed=1, records=7)
 
 

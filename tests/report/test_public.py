@@ -184,7 +184,7 @@ def test_mean_risks_by_size_are_in_tenths_and_rest_on_ten_records():
 
 def test_policies_that_tell_of_values_or_of_the_order_stay_inside():
     dossier = plain_dossier()
-    names = ["negative value", "ball without width", "ball widened to the floor", "in a pattern smaller than the order"]
+    names = ["negative value", "radius of zero", "minimum radius used", "in a pattern smaller than the order"]
     touched = replace(dossier, policies={**dossier.policies, **dict.fromkeys(names, 177)})
     few = with_few_measures(touched)
     internal, public = (said(few, edition) for edition in ("internal", "public"))

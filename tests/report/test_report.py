@@ -437,6 +437,8 @@ def quiet_dossier():
         ("overlap", 0.9),
         ("excess_digits", 0.0),
         ("round_gap", 0.0),
+        # Its values are not drawn, but true ones with noise.
+        *((f"{name}_gain", 0.0) for name in ("dependence", "worst_group", "linked_by_values")),
         # No chance of anything else.
         *((f"{name}_ratio_benchmark", 1.0) for name in ("spread", "tail", "reach")),
     ):

@@ -156,7 +156,7 @@ def test_one_table_by_hand():
     assert values(found.error) == pytest.approx([own, without, without - own])
     assert found.pooled is None
     assert np.isnan([found.right.own.low, found.right.gain.high, found.error.without.low]).all()
-    assert repr(found) == "Guesses(pay: 60.0% right, 6.7% without)"
+    assert repr(found) == "Guesses(pay: 60.0% correct, 6.7% without)"
 
 
 def test_a_right_guess_of_zero_has_no_error():
@@ -260,7 +260,7 @@ def test_the_pooled_interval_is_that_of_independent_releases():
 
 
 def test_guesses_are_of_one_column():
-    with pytest.raises(InputError, match="sensitive: guesses are of one column at a time"):
+    with pytest.raises(InputError, match="sensitive: attribution needs exactly one variable"):
         guess_values(DATA, DATA, Intruder(known=[], sensitive=["town", "pay"], radius=0.1))
 
 

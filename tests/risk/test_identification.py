@@ -337,7 +337,7 @@ def test_who_is_alone_is_protected(cover):
         for policy in ("maximum_risk", "marginal"):
             protected = confidential_risk(data, neighbour(count_self=cover, small_patterns=policy), order=order)
             assert protected.risk.tolist() == [0.0, 0.0, 0.0, 0.0, 1.0]
-            assert protected.policies["alone in the pattern"] == 1
+            assert protected.policies["unique in the pattern"] == 1
     with pytest.raises(InputError, match=r"small_patterns: 1 patterns \(1 records\) are too small for risk of order 1"):
         confidential_risk(data, neighbour(count_self=cover, small_patterns="error"))
     assert confidential_risk(frame([5.0]), neighbour(count_self=cover), order=2).risk.tolist() == [1.0]
@@ -347,7 +347,7 @@ def test_who_is_alone_in_a_release():
     data = pd.concat([frame([10, 20]), frame([50], "B")], ignore_index=True)
     assert release_risk(data, data, neighbour(count_self=True)).realised.tolist() == [0.5, 0.5, 1.0]
     strict = neighbour(small_patterns="error")
-    with pytest.raises(InputError, match="small_patterns: in released table 1, 1 records are alone"):
+    with pytest.raises(InputError, match="small_patterns: in released dataset 1, 1 records are unique"):
         release_risk(data, data, strict)
     moved = data.assign(pay=[10.0, 20.0, 500.0])
     assert release_risk(data, moved, strict).realised.tolist() == [1.0, 1.0, 0.0]
@@ -455,11 +455,11 @@ def test_zeros_negatives_and_the_floor():
     result = confidential_risk(data, NEIGHBOUR)
     assert result.within.tolist() == [2, 2, 1, 2, 3, 2]
     assert result.policies["negative value"] == 3
-    assert result.policies["ball without width"] == 2
+    assert result.policies["radius of zero"] == 2
     floored = confidential_risk(data, neighbour(min_radius=2.0))
     assert floored.within.tolist() == [3, 3, 3, 2, 3, 2]
-    assert floored.policies["ball without width"] == 0
-    assert floored.policies["ball widened to the floor"] == 3
+    assert floored.policies["radius of zero"] == 0
+    assert floored.policies["minimum radius used"] == 3
 
 
 def test_absolute_radius_is_a_floor_alone():
@@ -481,7 +481,7 @@ def test_missing_known_value_is_a_category():
     result = confidential_risk(data, NEIGHBOUR)
     assert result.pattern_size.tolist() == [2, 2, 2, 2]
     assert result.risk.tolist() == [1.0, 0.0, 0.0, 1.0]
-    assert result.policies["missing known value"] == 2
+    assert result.policies["missing key variable"] == 2
     every = data.assign(town=pd.Series([None] * 4, dtype="str"))
     assert confidential_risk(every, NEIGHBOUR).pattern_size.tolist() == [4] * 4
 
@@ -519,9 +519,9 @@ def test_records_are_linked_by_key():
     result = release_risk(data, released, NEIGHBOUR, id_column="id")
     assert result.is_close.tolist() == [[False, False, True]]
     assert result.realised.tolist() == [0.0, 0.0, 1.0]
-    with pytest.raises(InputError, match=r"released: it has 2 records .* has 3"):
+    with pytest.raises(InputError, match=r"released: it has 2 records, the confidential data 3"):
         release_risk(data, released, NEIGHBOUR)
-    with pytest.raises(InputError, match="id_column: column 'id' of a released table has repeated"):
+    with pytest.raises(InputError, match="id_column: variable 'id' of a released dataset has repeated"):
         release_risk(data, released.assign(id=[7, 7]), NEIGHBOUR, id_column="id")
     with pytest.raises(InputError, match="id_column: "):
         release_risk(data, released, NEIGHBOUR, id_column="idd")
@@ -562,11 +562,11 @@ def test_text_columns_of_any_type_form_the_same_patterns(kind):
 
 def test_released_columns_coded_otherwise_are_refused():
     data = pd.DataFrame({"town": [1, 2, 1, 2], "pay": [1.0, 2, 3, 4]})
-    with pytest.raises(InputError, match="released: no value of column 'town' occurs in the confidential table"):
+    with pytest.raises(InputError, match="released: no value of variable 'town' occurs in the confidential data"):
         release_risk(data, data.assign(town=["1", "2", "1", "2"]), NEIGHBOUR)
     with pytest.raises(InputError, match=r"released: .*'pay'"):
         release_risk(data, data.drop(columns="pay"), NEIGHBOUR)
-    with pytest.raises(InputError, match="released: it holds no table"):
+    with pytest.raises(InputError, match="released: it contains no dataset"):
         release_risk(data, [], NEIGHBOUR)
 
 
@@ -590,20 +590,20 @@ def test_radius_of_each_column():
     [
         ({"known": ["twon"]}, r"known: .*'twon'.*'town'"),
         ({"sensitive": "payy"}, r"sensitive: .*'payy'.*'pay'"),
-        ({"sensitive": []}, "sensitive: no column is named"),
+        ({"sensitive": []}, "sensitive: no variable is named"),
         ({"known": ["pay"]}, "'pay'"),
         ({"known": ["town", "town"]}, "known: "),
         ({"radius": 0}, "radius: it is 0"),
         ({"radius": -0.1}, "radius: it is negative"),
-        ({"radius": 20}, "radius: a relative radius above 1"),
-        ({"radius": np.nan}, "radius: it must be a finite number"),
-        ({"radius": "0.2"}, "radius: it must be a finite number"),
-        ({"radius": True}, "radius: it must be a finite number"),
-        ({"radius": None}, "radius: the sensitive columns are numeric"),
-        ({"radius": {"pya": 0.2}}, "radius: 'pya' is not a numeric sensitive column.*'pay'"),
-        ({"radius": {}}, "radius: it says nothing of 'pay'"),
+        ({"radius": 20}, "radius: it is 20, but must lie between 0 and 1"),
+        ({"radius": np.nan}, r"radius: it is of type \w+, expected a finite number"),
+        ({"radius": "0.2"}, r"radius: it is of type \w+, expected a finite number"),
+        ({"radius": True}, r"radius: it is of type \w+, expected a finite number"),
+        ({"radius": None}, "radius: numeric sensitive variables need one"),
+        ({"radius": {"pya": 0.2}}, "radius: 'pya' is not a numeric sensitive variable.*'pay'"),
+        ({"radius": {}}, "radius: it has no value for 'pay'"),
         ({"min_radius": -1}, "min_radius: it is negative"),
-        ({"min_radius": np.inf}, "min_radius: it must be a finite number"),
+        ({"min_radius": np.inf}, r"min_radius: it is of type \w+, expected a finite number"),
         ({"count_self": "self"}, "count_self: it must be True or False"),
         ({"missing_values": "drop"}, "missing_values: 'drop' is not a choice"),
         ({"small_patterns": "drop"}, "small_patterns: 'drop' is not a choice"),
@@ -664,7 +664,7 @@ def test_results_are_frozen():
     with pytest.raises(ValueError, match="read-only"):
         result.risk[0] = 0.0
     assert "3 records" in repr(result)
-    assert repr(release_risk(frame([1, 2]), frame([1, 2]), NEIGHBOUR)).startswith("ReleaseRisk(1 tables, 2 records")
+    assert repr(release_risk(frame([1, 2]), frame([1, 2]), NEIGHBOUR)).startswith("ReleaseRisk(1 datasets, 2 records")
 
 
 def test_strange_labels_form_patterns():

@@ -75,14 +75,14 @@ def test_an_intruder_is_one_value_that_cannot_be_changed_and_can_be_a_key():
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"known": None}, "known: it is of type NoneType, not names of columns"),
-        ({"known": 3}, "known: it is of type int, not names of columns"),
-        ({"known": ["town", 3]}, "known: a column's name must be text, not int"),
+        ({"known": None}, "known: it is of type NoneType, not names of variables"),
+        ({"known": 3}, "known: it is of type int, not names of variables"),
+        ({"known": ["town", 3]}, "known: a variable's name must be text, not int"),
         ({"sensitive": None}, "sensitive: it is of type NoneType"),
-        ({"sensitive": DATA}, "sensitive: it is of type DataFrame, not names of columns"),
-        ({"kinds": "x"}, "kinds: it is of type str, not kinds by the name of their column"),
+        ({"sensitive": DATA}, "sensitive: it is of type DataFrame, not names of variables"),
+        ({"kinds": "x"}, "kinds: it is of type str, expected kinds by variable name"),
         ({"kinds": ["pay"]}, "kinds: it is of type list"),
-        ({"breaks": [1]}, "breaks: it is of type list, not breaks by the name of their column"),
+        ({"breaks": [1]}, "breaks: it is of type list, expected breaks by variable name"),
         ({"breaks": 3}, "breaks: it is of type int"),
         ({"missing_values": None}, "missing_values: it is of type NoneType, not text"),
     ],
@@ -95,7 +95,7 @@ def test_what_cannot_be_an_intruder_is_named_at_once(change: Any, words):
 @pytest.mark.parametrize("ends", [25, "25", None, [[1]], ["x"], [30, 20], [], np.array(3.0)])
 def test_breaks_that_are_none_are_named_when_the_table_is_looked_at(ends: Any):
     numbers = DATA.assign(age=[20, 30, 40, 50])
-    with pytest.raises(InputError, match="breaks: those of 'age' are not a list of rising, finite numbers"):
+    with pytest.raises(InputError, match="breaks: those of 'age' are not a list of increasing, finite numbers"):
         Intruder("age", "pay", 0.1, breaks={"age": ends}).view(numbers)
 
 
@@ -137,7 +137,7 @@ def test_the_same_table_at_another_radius():
         assert view.at(radius).intruder == changed
         expected, found = confidential_risk(DATA, changed), confidential_risk(view.at(radius))
         assert (found.within == expected.within).all()
-    with pytest.raises(InputError, match="radius: a relative radius above 1"):
+    with pytest.raises(InputError, match="radius: it is 20, but must lie between 0 and 1"):
         view.at(20)
 
 

@@ -56,12 +56,12 @@ def test_who_may_know_nothing_sensitive_finds_only_who_is_alone():
 
 def test_what_is_sure_need_not_be_said_and_no_chance_is_refused():
     assert seen(COLUMNS, knowledge_probability={"rent": 1}) == seen(COLUMNS)
-    with pytest.raises(InputError, match="'rant' is not a sensitive column"):
+    with pytest.raises(InputError, match="'rant' is not a sensitive variable"):
         seen(COLUMNS, knowledge_probability={"rant": 0.5})
     for chance in (0, -0.1, 1.5, True, "often", np.nan):
-        with pytest.raises(InputError, match="that of 'rent' is no chance"):
+        with pytest.raises(InputError, match="the value for 'rent' is no probability"):
             seen(COLUMNS, knowledge_probability={"rent": chance})
-    with pytest.raises(InputError, match="not chances by the name"):
+    with pytest.raises(InputError, match="expected probabilities by variable name"):
         seen(COLUMNS, knowledge_probability=0.5)
     many = [f"c{place}" for place in range(9)]
     with pytest.raises(InputError, match="512 sets"):

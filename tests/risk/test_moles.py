@@ -20,7 +20,7 @@ def test_a_mole_rises_beyond_its_error():
     assert found.rise == pytest.approx([0.3, 0.3, 0.2, -0.8])
     assert found.error == pytest.approx([0.03, 0.1, 0.0, 0.0])
     assert found.number == 1
-    assert repr(found) == "Moles(1 of 4 records rise by more than 0.2)"
+    assert repr(found) == "Moles(1 of 4 records increase by more than 0.2)"
 
 
 def test_errors_and_step_decide():
@@ -96,7 +96,7 @@ def test_wrong_arguments_are_refused():
     one = np.zeros((2, 3))
     with pytest.raises(InputError, match="step"):
         count_increases(one, one, step=0)
-    with pytest.raises(InputError, match="reference: it speaks of another number"):
+    with pytest.raises(InputError, match="reference: it has another number"):
         count_increases(one, np.zeros((2, 4)))
     with pytest.raises(InputError, match="risk: the four"):
         moles([0.1], [0.1, 0.2], [0.1], [0.1])

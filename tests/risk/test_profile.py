@@ -78,7 +78,7 @@ def test_records_left_out_do_not_count():
 def test_another_table_is_refused():
     data = pd.DataFrame({"pay": [1.0, 2.0]})
     result = confidential_risk(data, ANYONE)
-    with pytest.raises(InputError, match="data: it is not the table"):
+    with pytest.raises(InputError, match="data: it has another number of records"):
         profile_risk(result, data.iloc[:1])
 
 

@@ -70,7 +70,7 @@ def people():
 )
 def test_where_a_constraint_holds(people, text, holds):
     if holds is None:
-        with pytest.raises(InputError, match=r"the sign '\*' cannot be used"):
+        with pytest.raises(InputError, match=r"the character '\*' is not allowed"):
             read_constraints(text, people)
         return
     (read,) = read_constraints([text], people)
@@ -102,7 +102,7 @@ def test_fixed_combinations_are_those_of_several_records():
     ]
     # The combinations are confidential: they are not shown.
     assert "combinations" not in repr(three)
-    with pytest.raises(InputError, match="no combination of these columns occurs in 7 records"):
+    with pytest.raises(InputError, match="no combination of these variables occurs in 7 records"):
         read_constraints("(region, state) fixed", frame, least=7)
 
 
@@ -119,7 +119,7 @@ def test_a_value_label_stands_for_its_number():
     table = Table(pd.DataFrame({"status": [1, 2, 2]}), value_labels={"status": {1: "single", 2: "<married>"}})
     (read,) = read_constraints("status = '<married>'", table)
     assert read.holds(table.frame).tolist() == [False, True, True]
-    with pytest.raises(InputError, match="'status' holds numbers, and a text in quotes is none of its value labels"):
+    with pytest.raises(InputError, match="'status' is numeric, and the text in quotes is none of its value labels"):
         read_constraints("status = 'divorced'", table)
 
 
@@ -151,60 +151,60 @@ def test_the_file_of_nist(shared):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "it is empty: leave it out"),
-        (" \n ", "it is empty: leave it out"),
-        ("agee < 15", "there is no column 'agee': Did you mean 'age'? The names are"),
-        ("`Rent ` <= income", "there is no column 'Rent ': Did you mean 'rent'?"),
+        ("", "it is empty: remove it"),
+        (" \n ", "it is empty: remove it"),
+        ("agee < 15", "there is no variable 'agee': Did you mean 'age'? The names are"),
+        ("`Rent ` <= income", "there is no variable 'Rent ': Did you mean 'rent'?"),
         ("(age, regoin) fixed", "Did you mean 'region'?"),
-        ("age << 15", "there is '<' where the name of a column should be"),
+        ("age << 15", "it has '<' where the name of a variable is expected"),
         ("age == 15", "write = instead of =="),
         ("age <> 15", "write != instead of <>"),
-        ("age < 15 or age > 20", "there is 'or' where 'and', '->' or the end should be"),
-        ("age < ", "it ends where the name of a column should be"),
-        ("age", "it ends where a comparison, 'in' or 'is' should be"),
-        ("0 <= age <= 15", "two comparisons in a row: join them by 'and'"),
+        ("age < 15 or age > 20", "it has 'or' where 'and', '->' or the end is expected"),
+        ("age < ", "it ends where the name of a variable is expected"),
+        ("age", "it ends where a comparison, 'in' or 'is' is expected"),
+        ("0 <= age <= 15", "it chains comparisons: join them by 'and'"),
         ("age < 3 -> age < 4 -> age < 5", "it has more than one ->"),
-        ("-> age < 4", "there is '->' where the name of a column should be"),
-        ("age < 3 ->", "it ends where the name of a column should be"),
-        ("age < 3; import os", "the sign ';' cannot be used"),
-        ("__import__('os')", "there is no column '__import__'"),
-        ("age < $3", "the sign '$' cannot be used"),
-        ("age < 3 000", "there is '000' where 'and', '->' or the end should be"),
-        ("age < 1.000.000", "a number is not written plainly"),
+        ("-> age < 4", "it has '->' where the name of a variable is expected"),
+        ("age < 3 ->", "it ends where the name of a variable is expected"),
+        ("age < 3; import os", "the character ';' is not allowed"),
+        ("__import__('os')", "there is no variable '__import__'"),
+        ("age < $3", "the character '$' is not allowed"),
+        ("age < 3 000", "it has '000' where 'and', '->' or the end is expected"),
+        ("age < 1.000.000", "a number is invalid"),
         ("age < 1" + "0" * 40, "a number has more than 30 digits"),
-        ("age < 15x", "a number is not written plainly"),
+        ("age < 15x", "a number is invalid"),
         ("home = 'own", "a ' is not closed"),
         ('home = "own', 'a " is not closed'),
         ("`home = 'own'", "a ` is not closed"),
-        ("home < 'own'", "text has no order: < cannot compare it"),
+        ("home < 'own'", "text has no order: use = or != instead of <"),
         ("home < age", "'home' is text, which has no order"),
-        ("home = age", "'home' holds text, and 'age' holds numbers: they do not compare"),
+        ("home = age", "'home' is text, and 'age' is numbers: they cannot be compared"),
         ("home + age = 3", "'home' is text, and cannot be added"),
-        ("age + 'x' = 3", "a text in quotes cannot be added"),
-        ("'a' = 'b'", "it compares two texts, and no column"),
-        ("home = 3", "'home' is text: write 3 in quotes"),
-        ("home in ('own', 3)", "'home' is text: write 3 in quotes"),
-        ("home = home", "it compares a column with itself"),
-        ("home = 'castle'", "no record has such a text in home: write it as it is in the table"),
-        ("works = 1", "'works' is text: write 1 in quotes"),
-        ("works = 'yes'", "write it as it is in the table, 'True' or 'False'"),
-        ("age = 'own'", "'age' holds numbers, and a text in quotes is no number"),
-        ("age - age < 3", "the columns cancel out"),
-        ("3 < 4", "it names no column"),
-        ("age + rent is empty", "'is' is said of one column"),
-        ("age is nothing", "there is 'nothing' where 'empty' should be"),
-        ("age not < 3", "there is '<' where 'in' should be"),
-        ("age in 3", "there is '3' where '(' should be"),
-        ("age in ()", "there is ')' where a number or a text in quotes should be"),
-        ("born < 3", "'born' holds dates, which compare with dates only"),
-        ("born < age", "'born' holds dates, which compare with dates only"),
-        ("born = '2020-01-01'", "'born' holds dates, which compare with dates only"),
-        ("(age) fixed", "fixed needs two columns or more, each once"),
-        ("(age, age) fixed", "fixed needs two columns or more, each once"),
-        ("(age, home)", "it ends where 'fixed' should be"),
-        ("(born, home) fixed", "'born' holds dates, which are no levels"),
-        ("age < 3 -> (age, home) fixed", "there is '(' where the name of a column should be"),
-        ("age < 3" + " and age < 3" * 300, "it is longer than 2,000 signs"),
+        ("age + 'x' = 3", "text in quotes cannot be added"),
+        ("'a' = 'b'", "it compares two texts, and no variable"),
+        ("home = 3", "'home' is text: put 3 in quotes"),
+        ("home in ('own', 3)", "'home' is text: put 3 in quotes"),
+        ("home = home", "it compares a variable with itself"),
+        ("home = 'castle'", "no record has this text in home: write it as it is in the data"),
+        ("works = 1", "'works' is text: put 1 in quotes"),
+        ("works = 'yes'", "write it as it is in the data, 'True' or 'False'"),
+        ("age = 'own'", "'age' is numeric, and the text in quotes is no number"),
+        ("age - age < 3", "the variables cancel out"),
+        ("3 < 4", "it names no variable"),
+        ("age + rent is empty", "'is' needs a single variable"),
+        ("age is nothing", "it has 'nothing' where 'empty' is expected"),
+        ("age not < 3", "it has '<' where 'in' is expected"),
+        ("age in 3", "it has '3' where '(' is expected"),
+        ("age in ()", "it has ')' where a number or a text in quotes is expected"),
+        ("born < 3", "'born' is a date, which can be compared with dates only"),
+        ("born < age", "'born' is a date, which can be compared with dates only"),
+        ("born = '2020-01-01'", "'born' is a date, which can be compared with dates only"),
+        ("(age) fixed", "fixed needs two or more different variables"),
+        ("(age, age) fixed", "fixed needs two or more different variables"),
+        ("(age, home)", "it ends where 'fixed' is expected"),
+        ("(born, home) fixed", "'born' is a date"),
+        ("age < 3 -> (age, home) fixed", "it has '(' where the name of a variable is expected"),
+        ("age < 3" + " and age < 3" * 300, "it is longer than 2,000 characters"),
     ],
 )
 def test_a_problem_is_told(people, text, problem):
@@ -218,15 +218,15 @@ def test_every_problem_is_told_at_once(people):
     declared = ["agee < 15", "rent <= income", "home < 3", "income >= rent", "age < 3", "age > 5"]
     with pytest.raises(InputError) as told:
         read_constraints(declared, people)
-    assert str(told.value).startswith("constraints: 4 problems: 'agee < 15': there is no column")
-    assert "'income >= rent' says the same as 'rent <= income': leave one of the two out" in str(told.value)
+    assert str(told.value).startswith("constraints: 4 problems: 'agee < 15': there is no variable")
+    assert "'income >= rent' is equivalent to 'rent <= income': remove one of the two" in str(told.value)
     assert "'age < 3' and 'age > 5' contradict each other" in str(told.value)
-    assert str(told.value).endswith("Correct each of them.")
+    assert str(told.value).endswith("Correct all of them.")
 
 
 @pytest.mark.parametrize("twice", ["rent<=income", "income >= rent", "0 >= rent - income"])
 def test_the_same_constraint_twice(people, twice):
-    with pytest.raises(InputError, match="says the same as 'rent <= income'"):
+    with pytest.raises(InputError, match="is equivalent to 'rent <= income'"):
         read_constraints(["rent <= income", twice], people)
 
 
@@ -241,7 +241,7 @@ def test_what_is_no_text(people):
 
 def test_values_that_nobody_can_compare():
     frame = pd.DataFrame({"a": [[1], [2]], "b": [1, 2]})
-    with pytest.raises(InputError, match="'a' holds values that nobody can compare"):
+    with pytest.raises(InputError, match="'a' has values of several types"):
         read_constraints("a = 'x'", frame)
 
 

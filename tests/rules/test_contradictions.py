@@ -112,8 +112,8 @@ def test_limits_and_units():
     (found,) = find(constraints, units={"a": 1})
     assert found == "'a > 3' and 'a < 4' contradict each other"
     (found,) = find(read_each(["a > b + 7"]), limits={"a": (0, 5), "b": (-1, 9), "c": (3, 1)})
-    assert found == "the limits of 'a', the limits of 'b' and 'a > b + 7' contradict each other"
-    with pytest.raises(InputError, match="the limits of 'a' and 'a > 7' contradict each other"):
+    assert found == "the value range of 'a', the value range of 'b' and 'a > b + 7' contradict each other"
+    with pytest.raises(InputError, match="the value range of 'a' and 'a > 7' contradict each other"):
         read_constraints("a > 7", FRAME, limits={"a": (float("-inf"), 5)})
     (found,) = find(_unread(["a = 2.5"]), units={"a": 1})
     assert found == "'a = 2.5' contradicts itself"

@@ -134,14 +134,14 @@ def test_a_threshold_on_a_replaced_column_is_no_confidential_value():
 
 def test_bad_input(people):
     table = Table(people)
-    with pytest.raises(InputError, match=r"columns: there is no column 'incom'\. Did you mean 'income'"):
+    with pytest.raises(InputError, match=r"columns: there is no variable 'incom'\. Did you mean 'income'"):
         find_emptiness(table, ["incom"], ["age"])
-    with pytest.raises(InputError, match="given: 'age' is also drawn"):
+    with pytest.raises(InputError, match="given: 'age' is also synthesized"):
         find_emptiness(table, ["income", "age"], ["age"])
     (rule,) = find_emptiness(table, ["income"], ["age"])
-    with pytest.raises(InputError, match="frame: it lacks the column 'age'"):
+    with pytest.raises(InputError, match="frame: it lacks the variable 'age'"):
         rule.holds(people[["sex"]])
-    with pytest.raises(InputError, match="frame: the column 'age' is not numeric"):
+    with pytest.raises(InputError, match="frame: the variable 'age' is not numeric"):
         rule.holds(people.assign(age="x"))
 
 

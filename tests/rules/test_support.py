@@ -243,7 +243,7 @@ def test_results_are_frozen_and_bad_input_is_told():
     support = support_of(read("rent <= income"), "rent", pd.DataFrame({"income": [5.0]}))
     with pytest.raises(ValueError, match="read-only"):
         support.lower[0] = 1
-    with pytest.raises(InputError, match="drawn: it has 'rent', which is still to be drawn"):
+    with pytest.raises(InputError, match="drawn: it contains 'rent', which is still to be drawn"):
         support_of(read("rent <= income"), "rent", SURVEY)
     with pytest.raises(InputError, match="units: the one of 'rent' is not a number from 0 up"):
         support_of(read("rent <= income"), "rent", SURVEY[["income"]], units={"rent": -1})

@@ -235,7 +235,7 @@ def test_a_sheet_of_a_workbook_is_chosen_when_it_is_opened(opened):
     with pd.ExcelWriter(path, engine="xlsxwriter") as book:
         for name in ("first", "second"):
             frame.to_excel(book, sheet_name=name, index=False)
-    assert "Name one of them" in opened.do("open", path="book.xlsx")["error"]
+    assert "Give the name of one" in opened.do("open", path="book.xlsx")["error"]
     assert "error" not in opened.do("open", path="book.xlsx", sheet="second")
     status, _, content = opened.request(
         "PUT", "/upload", path.read_bytes(), x_molehill_name="b.xlsx", x_molehill_sheet="first"

@@ -14,8 +14,7 @@ from molehill.plan.columns import look_at_columns
 from molehill.plan.plan import make_plan
 from molehill.plan.settings import Settings
 from molehill.report.dossier import Dossier, Searched
-from molehill.risk.identification import confidential_risk
-from molehill.risk.weights import risk_weights
+from molehill.risk.identification import confidential_risk, risk_weights
 from molehill.sdc_methods import multiply_noise, swap_ranks, topcode
 from molehill.tables.populations import consumer_survey
 from molehill.tables.table import Table

@@ -61,7 +61,7 @@ def test_cluster_numbers_may_begin_again_in_every_stratum():
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        ([np.nan, np.nan, 1, 1, 1, 1], "2 records have no value of 'w'"),
+        ([np.nan, np.nan, 1, 1, 1, 1], "2 records have a missing value of 'w'"),
         ([-7.25, 1, 1, 1, 1, 1], "1 records have a negative value of 'w'"),
         ([0.0] * 6, "'w' is zero for every record"),
         ([1, 1, np.inf, 1, 1, 1], "infinite in row 3"),
@@ -77,18 +77,18 @@ def test_weights_that_cannot_be_are_refused_without_a_value(values, words):
 
 def test_unknown_columns_are_told_with_the_nearest():
     error = refused(TABLE, weight="w", stratum="aera")
-    assert (error.argument, error.problem) == ("stratum", "there is no column 'aera'")
+    assert (error.argument, error.problem) == ("stratum", "there is no variable 'aera'")
     assert "Did you mean 'area'?" in error.remedy
 
 
 def test_a_column_has_one_part():
-    with pytest.raises(InputError, match=r"^stratum: 'w' is the weight as well"):
+    with pytest.raises(InputError, match=r"^stratum: 'w' is also the weight"):
         SurveyDesign("w", stratum="w")
 
 
 def test_missing_strata_are_refused():
     error = refused(TABLE.assign(area=pd.Series(["A", None, "B", "B", "B", "A"])), weight="w", stratum="area")
-    assert error.problem == "1 records have no value of 'area'"
+    assert error.problem == "1 records have a missing value of 'area'"
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_missing_strata_are_refused():
     [
         ([10, 10, 2, 2, 2, 10], "in 1 strata 'size' is smaller than the number of records"),
         ([10, 11, 8, 8, 8, 10], "'size' is not the same for all records, within 1 of 2 strata"),
-        ([0.5, 0.5, 8, 8, 8, 0.5], "holds fractions and numbers above 1"),
+        ([0.5, 0.5, 8, 8, 8, 0.5], "contains both fractions and numbers above 1"),
         ([0, 0, 8, 8, 8, 0], "3 records have a value of 'size' that is not above 0"),
     ],
 )

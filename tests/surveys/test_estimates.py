@@ -312,7 +312,7 @@ def test_the_mean_of_a_group_by_hand():
     gaps = TABLE["pay"].where(group)
     kept = weighted_mean(sample, gaps, missing="keep")
     assert (kept.point, kept.variance) == (found.point, found.variance)
-    with pytest.raises(InputError, match=r"^values: 3 records have no value"):
+    with pytest.raises(InputError, match=r"^values: 3 records have a missing value"):
         weighted_mean(sample, gaps)
 
 

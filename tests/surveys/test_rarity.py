@@ -83,7 +83,7 @@ def test_weights_that_say_nothing_of_a_population_are_refused(weights):
 
 
 def test_what_does_not_occur_has_no_risk():
-    with pytest.raises(InputError, match="no record in the sample"):
+    with pytest.raises(InputError, match="a sample frequency is below 1"):
         mean_inverse([0], [10.0])
     with pytest.raises(InputError, match=r"^known: "):
         population_risk(pd.DataFrame({"town": ["A", "B"]}), [], [5.0, 5.0])

@@ -18,7 +18,7 @@ def parts(found):
 def test_names_of_survey_weights_are_known(name):
     found = detect_design(pd.DataFrame({"income": INCOME, name: RNG.integers(3, 300, N)}))
     assert found.design == SurveyDesign(name)
-    assert "name is that of a survey weight" in found.suggested[0].reason
+    assert "named like a survey weight" in found.suggested[0].reason
 
 
 @pytest.mark.parametrize("name", ["weight", "wgt", "poids", "Gewicht", "wt", "w"])
@@ -27,7 +27,7 @@ def test_kilograms_are_no_survey_weight(name):
     found = detect_design(pd.DataFrame({"income": INCOME, name: kilograms}))
     assert found.design is None
     assert [one.taken for one in found.suggested] == [False]
-    assert "may be the weight of a body" in found.suggested[0].reason
+    assert "ambiguous name" in found.suggested[0].reason
     # Nor with a height beside, whatever decimals pounds turned into kilograms have.
     pounds = kilograms / 0.45359237
     assert detect_design(pd.DataFrame({name: pounds, "height": RNG.normal(1.7, 0.1, N)})).design is None
@@ -39,8 +39,8 @@ def test_kilograms_are_no_survey_weight(name):
 @pytest.mark.parametrize(
     ("values", "words"),
     [
-        (RNG.gamma(4, 500, N), "larger than any body's"),
-        (RNG.gamma(4, 20, N), "more decimals than a scale"),
+        (RNG.gamma(4, 500, N), "larger than body weights"),
+        (RNG.gamma(4, 20, N), "more decimals than body weights"),
         (np.append(np.full(N // 2, 0.5), np.full(N // 2, 1.5)), "mean is 1"),
     ],
 )
@@ -59,7 +59,7 @@ def test_labels_may_speak():
     labels = {"v005": "Women's individual sample weight", "v021": "Primary sampling unit", "v022": "Sample strata"}
     found = detect_design(Table(frame, column_labels=labels))
     assert found.design == SurveyDesign("v005", stratum="v022", cluster="v021")
-    assert {one.reason.split(" is that")[0] for one in found.suggested} == {"its label"}
+    assert {one.reason.split(" like")[0] for one in found.suggested} == {"labelled"}
 
 
 @pytest.mark.parametrize("name", ["pw", "final_weight", "sample_weight", "w"])
@@ -85,14 +85,14 @@ def test_strata_clusters_and_sizes():
     found = detect_design(table)
     assert found.design == SurveyDesign("WTFA", stratum="VESTR", cluster="VEPSU", nested=True)
     assert SurveyDesign("WTFA", stratum="VESTR", cluster="VEPSU", nested=True).read(table).degrees == 20
-    assert "begin again in every stratum" in str(found)
+    assert "restart in every stratum" in str(found)
 
 
 def test_what_has_no_weight_has_no_design():
     found = detect_design(pd.DataFrame({"strata": [1, 1, 2, 2], "income": [1.0, 2.0, 3.0, 4.0]}))
     assert found.design is None
     assert parts(found) == {"stratum": "strata"}
-    assert str(detect_design(pd.DataFrame({"income": INCOME}))) == "nothing looks like a survey design"
+    assert str(detect_design(pd.DataFrame({"income": INCOME}))) == "no survey design detected"
 
 
 def test_a_cluster_for_every_record_is_none():
@@ -133,7 +133,7 @@ def test_sizes_that_the_weights_add_up_to_speak_for_records_drawn_one_by_one():
     table = schools([4421, 755, 1018])
     found = detect_design(table)
     assert found.design == SurveyDesign("weight", stratum="kind", population="fpc")
-    assert "records were drawn one by one" in str(found)
+    assert "records were drawn individually" in str(found)
     # Where two strata are of the same size, the stratum must have a name that says what it is.
     found = detect_design(schools([4421, 755, 755]).rename(columns={"kind": "stratum"}).assign(pweight=1.0))
     assert parts(found) == {"weight": "pweight", "stratum": "stratum", "cluster": "dnum", "population": "fpc"}

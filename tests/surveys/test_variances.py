@@ -93,7 +93,7 @@ def test_the_bootstrap_keeps_strata_and_clusters():
 def test_the_bootstrap_refuses_what_it_cannot_do():
     table = TABLE.assign(psu=[1, 2, 3, 3, 3, 2])
     adjusted = SurveyDesign("w", stratum="area", cluster="psu", single="adjust").read(table)
-    with pytest.raises(InputError, match="which resampling cannot do"):
+    with pytest.raises(InputError, match="the bootstrap cannot adjust"):
         bootstrap(adjusted, seed=1)
     certain = SurveyDesign("w", stratum="area", cluster="psu", single="certainty").read(table)
     made = bootstrap(certain, replicates=2000, seed=1)

@@ -280,23 +280,23 @@ def test_any_column_name_works(name):
     ("formula", "words"),
     [
         ("__import__('os').system('touch broken')", "like a function"),
-        ("age + {__import__('os')}", "'{' cannot stand in a formula"),
+        ("age + {__import__('os')}", "'{' is not allowed in a formula"),
         ("log(age)", "like a function"),
         ("`age` (hours)", "like a function"),
-        ("income ~ age", "'~' cannot stand"),
-        ("age; hours", "cannot stand"),
-        ("age[0]", "cannot stand"),
-        ("age | hours", "cannot stand"),
-        ("age + 12", "cannot stand"),
-        ("age + 'x'", "cannot stand"),
+        ("income ~ age", "'~' is not allowed"),
+        ("age; hours", "is not allowed"),
+        ("age[0]", "is not allowed"),
+        ("age | hours", "is not allowed"),
+        ("age + 12", "is not allowed"),
+        ("age + 'x'", "is not allowed"),
         ("age +", "cannot be read"),
         ("(age", "cannot be read"),
         ("age hours", "cannot be read"),
         ("3*age", "cannot be read"),
         ("", "cannot be read"),
         ("  ", "cannot be read"),
-        ("age - 1", "takes the intercept away"),
-        ("0 + age", "takes the intercept away"),
+        ("age - 1", "removes the intercept"),
+        ("0 + age", "removes the intercept"),
         ("agee + hours", "Did you mean 'age'?"),
     ],
 )
@@ -353,14 +353,12 @@ def test_another_table_gets_the_learned_columns():
 
 def test_levels_not_seen_are_refused_by_number_and_never_by_value():
     design = design_of(["region"])
-    with pytest.raises(
-        InputError, match="'region' has a level that was not there when the model learned, in 2 rec"
-    ) as e:
+    with pytest.raises(InputError, match="'region' has a level that the model was not fitted to, in 2 rec") as e:
         apply_design(design, Table(pd.DataFrame({"region": ["N", "secret", "secret"]})))
     assert "secret" not in str(e.value)
     with pytest.raises(InputError, match="in 1 record"):
         apply_design(design, Table(pd.DataFrame({"region": ["N", None]})))
-    with pytest.raises(InputError, match="no column 'region'"):
+    with pytest.raises(InputError, match="no variable 'region'"):
         apply_design(design, Table(pd.DataFrame({"Region": ["N"]})))
 
 
@@ -385,7 +383,7 @@ def test_rows_to_watch_are_spread_from_first_to_last():
         (["regio"], {}, "Did you mean 'region'?"),
         (["age", "age"], {}, "more than once"),
         ([3], {}, "must be text"),
-        (["age"], {"breaks": {"age": [3, 2]}}, "rising"),
+        (["age"], {"breaks": {"age": [3, 2]}}, "increasing"),
         (["age"], {"breaks": {"hours": [3]}}, "neither known nor a predictor"),
         (["region"], {"breaks": {"region": [3]}}, "not numeric"),
         (["region"], {"kinds": {"region": "count"}}, "not numeric"),

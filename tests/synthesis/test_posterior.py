@@ -43,7 +43,7 @@ def test_tables_go_straight_to_disk_one_at_a_time(tmp_path):
         assert is_private(path)
     with pytest.raises(InputError, match=r"folder: .* exists already"):
         draw_to(tmp_path / "out", posterior, datasets=3, seed=4)
-    with pytest.raises(InputError, match="repeat each other"):
+    with pytest.raises(InputError, match="effective sample size"):
         draw_to(tmp_path / "more", posterior, datasets=10**6, seed=4)
 
 

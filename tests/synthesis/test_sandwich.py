@@ -410,7 +410,7 @@ def test_a_direct_synthesizer_that_takes_no_survey_is_given_the_product():
 def test_what_is_no_survey_is_refused():
     with pytest.raises(InputError, match="survey: it is of type str, not a SurveyDesign"):
         quick_fit(MEAN, HOUSEHOLDS, survey="w")  # pyright: ignore[reportArgumentType]
-    with pytest.raises(InputError, match="survey: it has 10 records, and the table 120"):
+    with pytest.raises(InputError, match="survey: it has 10 records, and the dataset 120"):
         quick_fit(MEAN, HOUSEHOLDS, survey=SurveyDesign(weight="w").read(HOUSEHOLDS.iloc[:10]))
     with pytest.raises(InputError, match="sandwich: it must be True or False"):
         quick_fit(MEAN, HOUSEHOLDS, survey=DESIGN, sandwich="yes")  # pyright: ignore[reportArgumentType]

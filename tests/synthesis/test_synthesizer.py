@@ -72,14 +72,14 @@ def test_one_column_may_be_named_alone():
 @pytest.mark.parametrize(
     ("make", "given", "argument", "words"),
     [
-        (Synthesizer, (wages, None), "sensitive", "it is of type NoneType, not names of columns"),
-        (Synthesizer, (wages, ()), "sensitive", "no column is named"),
-        (Synthesizer, (wages, (1,)), "sensitive", "a column's name must be text, not int"),
+        (Synthesizer, (wages, None), "sensitive", "it is of type NoneType, not names of variables"),
+        (Synthesizer, (wages, ()), "sensitive", "no variable is named"),
+        (Synthesizer, (wages, (1,)), "sensitive", "a variable's name must be text, not int"),
         (Synthesizer, ("wages", "pay"), "model", "it is of type str, not a function"),
-        (Composite, ((), dict, dict), "sensitive", "no column is named"),
-        (SequentialSynthesizer, ((),), "links", "it holds no synthesizer"),
-        (SequentialSynthesizer, ("pay",), "links", "it holds something of type str, not a synthesizer"),
-        (SequentialSynthesizer, ((WAGES, "bonus"),), "links", "it holds something of type str, not a synthesizer"),
+        (Composite, ((), dict, dict), "sensitive", "no variable is named"),
+        (SequentialSynthesizer, ((),), "links", "it contains no synthesizer"),
+        (SequentialSynthesizer, ("pay",), "links", "it contains something of type str, not a synthesizer"),
+        (SequentialSynthesizer, ((WAGES, "bonus"),), "links", "it contains something of type str, not a synthesizer"),
         (SequentialSynthesizer, (None,), "links", "it is of type NoneType, not synthesizers"),
     ],
 )
@@ -286,7 +286,7 @@ def test_what_is_replaced_later_is_not_there_to_learn_from():
 
     quick_fit(SequentialSynthesizer((replace(WAGES, learn=learn), BONUS)), FIRM)
     assert columns == [[name for name in FIRM.columns if name != "bonus"]]
-    assert "no column 'pay'" in refusal(lambda: quick_fit(SequentialSynthesizer((BONUS, WAGES)), FIRM), "model")
+    assert "no variable 'pay'" in refusal(lambda: quick_fit(SequentialSynthesizer((BONUS, WAGES)), FIRM), "model")
 
 
 def test_a_column_is_replaced_once():
@@ -310,7 +310,7 @@ def test_a_link_that_cannot_be_learned_again_is_refused_before_it_is_fitted(monk
 
     monkeypatch.setattr(model_fit, "sample", watched)
     text = refusal(lambda: quick_fit(SequentialSynthesizer((WAGES, once)), FIRM), "synthesizer")
-    assert "what 'bonuses' is given cannot be made again" in text
+    assert "the inputs of 'bonuses' cannot be recomputed" in text
     assert fitted == ["fitting pay"]
 
 

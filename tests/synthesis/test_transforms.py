@@ -59,5 +59,5 @@ def test_a_support_of_positive_amounts_ends_at_zero():
     assert transformed_support((-100.0, np.e), "log") == (-np.inf, 1.0)
     assert transformed_support((-np.inf, np.inf), "root") == (0.0, np.inf)
     for scale in POSITIVE:
-        with pytest.raises(InputError, match=f"upper: it is not positive, but '{scale}' is asked for"):
+        with pytest.raises(InputError, match=f"upper: it is not positive, as '{scale}' requires"):
             transformed_support((-5.0, 0.0), scale)

@@ -184,7 +184,7 @@ def test_a_likelihood_that_is_not_one_term_per_record_is_refused(model):
 
 @pytest.mark.parametrize("number", [1, 4, 6])
 def test_another_number_of_weights_is_refused(number):
-    with pytest.raises(InputError, match=rf"'y' has terms of shape \(5,\), not one for each record \({number},\)"):
+    with pytest.raises(InputError, match=rf"'y' has terms of shape \(5,\), not one per record \({number},\)"):
         potential(np.ones(number))
 
 

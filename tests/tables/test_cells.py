@@ -340,7 +340,7 @@ def test_mostly_numbers_are_never_a_category(cells):
     assert len(stray.rows) == len(stray.texts) >= 1
     assert min(stray.rows) > len(AMOUNTS)
     problem = problem_of(lambda: infer_kind(table, "c"))
-    assert problem.startswith("data: the column 'c' holds ")
+    assert problem.startswith("data: the variable 'c' holds ")
     assert f"in row {stray.rows[0]} " in problem or f"in rows {stray.rows[0]}, " in problem
     assert "missing_codes" in problem
     assert not any(text in problem for text in ("n/a", "k.A.", "unknown", "12345678901234567890"))
@@ -384,7 +384,7 @@ def test_numbers_written_as_text_cannot_be_sensitive():
 @pytest.mark.parametrize("values", [[1, 2.5, None], [10**30, 1], [1 + 2j], [[1], [2]], [b"x"], [1, "a"], [{"a": 1}]])
 def test_objects_are_refused_with_the_remedy(values):
     frame = pd.DataFrame({"c": pd.Series(values, dtype=object)})
-    assert problem_of(lambda: infer_schema(frame, known="c")).startswith("data: the column 'c' holds ")
+    assert problem_of(lambda: infer_schema(frame, known="c")).startswith("data: the variable 'c' holds ")
 
 
 def test_many_dates_predict_as_days():
@@ -462,7 +462,7 @@ def test_minus_one_is_no_code_where_it_is_next_to_zero():
         "pay": (-1,),
         "several": (-9, -8, -1),
     }
-    assert found["adults"][-1] == "in 9 records, below 0 and apart from all other values"
+    assert found["adults"][-1] == "in 9 records, below 0 and separated from all other values"
     # A short list of answers follows the other columns; an age does not.
     both = find_missing_codes(Table(pd.DataFrame(real | coded)))
     assert both["truth"] == (-1,)
@@ -514,7 +514,7 @@ def test_codes_of_other_kinds_of_columns():
     assert done["level"].cat.categories.tolist() == ["a", "b"]
     assert str(done["numbers"].dtype) == "Int64"
     assert problem_of(lambda: declare_missing(Table(frame), {"levle": []})).startswith(
-        "missing_codes: there is no column"
+        "missing_codes: there is no variable"
     )
 
 

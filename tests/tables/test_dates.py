@@ -111,7 +111,7 @@ def test_dates_are_close_within_days():
     np.testing.assert_allclose(usual.risk, [2 / 3, 2 / 3, 2 / 3, 2 / 3])
     wide = confidential_risk(data, Intruder(known="sex", sensitive="born", min_radius=60))
     np.testing.assert_allclose(wide.risk, [2 / 3, 1 / 3, 1 / 3, 2 / 3])
-    with pytest.raises(InputError, match="of which a share means nothing"):
+    with pytest.raises(InputError, match="a relative radius does not apply"):
         confidential_risk(data, Intruder(known="sex", sensitive="born", radius={"born": 0.2}))
 
 

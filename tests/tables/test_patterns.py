@@ -64,5 +64,5 @@ def test_the_same_columns_give_the_same_array():
 
 
 def test_a_column_coded_otherwise_is_refused():
-    with pytest.raises(InputError, match="released: no value of column 'a'"):
+    with pytest.raises(InputError, match="released: no value of variable 'a'"):
         match_patterns(learn_patterns(table(a=[1, 2]), ["a"]), table(a=["1", "2"]))

@@ -66,13 +66,13 @@ def test_polars_frames_have_a_schema():
     [
         ({"known": "age", "sensitive": "age"}, "sensitive: 'age' is also known"),
         ({"predictors": "age", "sensitive": ["income", "age"]}, "sensitive: 'age' is also a predictor"),
-        ({"known": "Incom"}, "known: there is no column 'Incom'. Did you mean 'income'?"),
+        ({"known": "Incom"}, "known: there is no variable 'Incom'. Did you mean 'income'?"),
         ({"sensitive": ["age", "age"]}, "sensitive: 'age' is named more than once"),
-        ({"predictors": [3]}, "predictors: a column's name must be text, not int"),
-        ({"predictors": 3}, "predictors: a column's name must be text, not int"),
+        ({"predictors": [3]}, "predictors: a variable's name must be text, not int"),
+        ({"predictors": 3}, "predictors: a variable's name must be text, not int"),
         ({"known": ""}, "known: a name is empty"),
         ({"sensitive": "income", "missing": "category"}, "missing: 'category' is not a choice"),
-        ({"kinds": {"agee": "count"}}, "kinds: there is no column 'agee'. Did you mean 'age'?"),
+        ({"kinds": {"agee": "count"}}, "kinds: there is no variable 'agee'. Did you mean 'age'?"),
         (
             {"kinds": {"age": "integer"}},
             "kinds: 'integer' for 'age' is not a kind. The kinds are categorical, count",
@@ -83,7 +83,7 @@ def test_polars_frames_have_a_schema():
         ),
         ({"kinds": {"born": "count"}}, "kinds: 'born' holds dates, so that it cannot be count"),
         ({"kinds": {"age": "date"}}, "kinds: 'age' holds no dates"),
-        ({"known": "age", "breaks": {"agee": [1]}}, "breaks: there is no column 'agee'. Did you mean 'age'?"),
+        ({"known": "age", "breaks": {"agee": [1]}}, "breaks: there is no variable 'agee'. Did you mean 'age'?"),
         ({"known": "age", "breaks": {"income": [1]}}, "breaks: 'income' is neither known nor a predictor"),
         (
             {"sensitive": "income", "breaks": {"income": [1]}},
@@ -99,7 +99,7 @@ def test_what_does_not_fit_is_refused(arguments, words):
 @pytest.mark.parametrize("breaks", [[], [3, 2], [2, 2], [1, np.inf], [np.nan], ["x"], 5, None, [[1, 2], [3, 4]]])
 def test_breaks_must_rise(breaks):
     problem = problem_of(known="age", breaks={"age": breaks})
-    assert problem.startswith("breaks: those of 'age' are not a list of rising, finite numbers")
+    assert problem.startswith("breaks: those of 'age' are not a list of increasing, finite numbers")
 
 
 def test_breaks_of_a_predictor_are_kept():
@@ -125,9 +125,9 @@ def test_a_schema_is_printed_in_columns():
         )
     )
     assert str(schema).splitlines() == [
-        "column  roles             kind         missing   groups                                     reason",
-        "age     known, predictor  count        category  under 25; 25 to under 35.5; 35.5 and over  whole",
-        "x       carried           categorical  keep      -                                          text",
+        "variable  roles             kind         missing   groups                                     reason",
+        "age       known, predictor  count        category  under 25; 25 to under 35.5; 35.5 and over  whole",
+        "x         carried           categorical  keep      -                                          text",
     ]
 
 

@@ -65,5 +65,5 @@ def test_released_tables_are_one_or_several():
     frame = pd.DataFrame({"a": [1, 2]})
     assert len(as_tables(frame)) == 1
     assert [table.frame["a"].tolist() for table in as_tables((frame, pl.DataFrame({"a": [3]})))] == [[1, 2], [3]]
-    assert problem_of(lambda: as_tables([])).startswith("released: it holds no table")
+    assert problem_of(lambda: as_tables([])).startswith("released: it contains no dataset")
     assert problem_of(lambda: as_tables([frame, None])).startswith("released: ")

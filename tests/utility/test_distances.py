@@ -134,9 +134,9 @@ def test_every_kind_of_table_is_taken():
 
 def test_missing_values():
     gap = pay(1, 2, np.nan)
-    with pytest.raises(InputError, match="data: 1 records have no value of 'pay'"):
+    with pytest.raises(InputError, match="data: 1 records have a missing value of 'pay'"):
         ecdf_distances(gap, pay(2, 3), "pay")
-    with pytest.raises(InputError, match="released: in table 2, 1 records have no value of 'pay'"):
+    with pytest.raises(InputError, match="released: in table 2, 1 records have a missing value of 'pay'"):
         wasserstein(pay(1, 2), [pay(1, 2), gap], "pay")
     assert ecdf_distances(gap, pay(2, 3), "pay", missing="keep").value("U_m") == 0.5
 
@@ -144,21 +144,21 @@ def test_missing_values():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: ecdf_distances(pay(1), pay(1), "pya"), "column: there is no column 'pya'. Did you mean 'pay'"),
-        (lambda: wasserstein(pay(1), pay(1).rename(columns=str.upper), "pay"), "released: there is no column 'pay'"),
-        (lambda: ecdf_distances(pay(1), pay(1).astype(str), "pay"), "released: the column 'pay' is not numeric"),
-        (lambda: ecdf_distances(pay(1), pay(np.inf), "pay"), "released: column 'pay' holds an infinite value"),
-        (lambda: MEASURES[2][0](pay(1), pay(1), ["pay"]), "pairs: a pair is two different columns"),
-        (lambda: table_difference(pay(1), pay(1), []), "pairs: a pair is two different columns"),
-        (lambda: table_difference(pay(1), pay(1), [("pay", "pay")]), "pairs: a pair is two different columns"),
-        (lambda: table_difference(pay(1), pay(1), [("pay", "age")]), "pairs: there is no column 'age'"),
+        (lambda: ecdf_distances(pay(1), pay(1), "pya"), "column: there is no variable 'pya'. Did you mean 'pay'"),
+        (lambda: wasserstein(pay(1), pay(1).rename(columns=str.upper), "pay"), "released: there is no variable 'pay'"),
+        (lambda: ecdf_distances(pay(1), pay(1).astype(str), "pay"), "released: the variable 'pay' is not numeric"),
+        (lambda: ecdf_distances(pay(1), pay(np.inf), "pay"), "released: variable 'pay' holds an infinite value"),
+        (lambda: MEASURES[2][0](pay(1), pay(1), ["pay"]), "pairs: a pair must name two variables"),
+        (lambda: table_difference(pay(1), pay(1), []), "pairs: a pair must name two variables"),
+        (lambda: table_difference(pay(1), pay(1), [("pay", "pay")]), "pairs: a pair must name two variables"),
+        (lambda: table_difference(pay(1), pay(1), [("pay", "age")]), "pairs: there is no variable 'age'"),
         (
             lambda: table_difference(pay(*range(200)).assign(town="A"), pay(1).assign(town="A"), [("pay", "town")]),
-            "pairs: column 'pay' has more than 100 different values. Group it",
+            "pairs: variable 'pay' has more than 100 different values. Group it",
         ),
         (
             lambda: table_difference(pay(1).assign(town=1), pay(1).assign(town="1"), [("pay", "town")]),
-            "released: no value of column 'town' occurs in the confidential table",
+            "released: no value of variable 'town' occurs in the confidential data",
         ),
         (lambda: ecdf_distances(pay(1), pay(1), "pay").value("U"), "measure: 0 rows .* The measures are 'U_m', 'U_a'"),
     ],
@@ -330,16 +330,16 @@ BASE = pd.DataFrame({"pay": [1.5, 2.5, 3.5, 9.5], "town": list("ABAB")})
 @pytest.mark.parametrize(
     ("released", "columns", "change", "message"),
     [
-        (BASE, "pya", {}, "columns: there is no column 'pya'. Did you mean 'pay'"),
-        (BASE, [], {}, "columns: no column is named"),
-        (BASE.drop(columns="town"), ["pay", "town"], {}, "released: there is no column 'town'"),
-        (BASE.assign(pay=np.nan), "pay", {}, "released: 4 records have no value of 'pay'"),
-        (BASE.assign(pay=np.nan), "pay", {"missing": "keep"}, "released: there are 0 records"),
-        (BASE[:1], "pay", {}, "released: there are 1 records with a value where 2 are needed"),
-        (BASE.assign(pay=np.inf), "pay", {}, "released: column 'pay' holds an infinite value"),
-        (BASE.assign(pay="x"), "pay", {}, "released: the column 'pay' is not numeric"),
-        (BASE[:3], "pay", {"pairs": True}, "released: it has 3 records where the confidential table has 4"),
-        (BASE, "pay", {"pairs": True, "missing": "keep"}, "pairs: records left out"),
+        (BASE, "pya", {}, "columns: there is no variable 'pya'. Did you mean 'pay'"),
+        (BASE, [], {}, "columns: no variable is named"),
+        (BASE.drop(columns="town"), ["pay", "town"], {}, "released: there is no variable 'town'"),
+        (BASE.assign(pay=np.nan), "pay", {}, "released: 4 records have a missing value of 'pay'"),
+        (BASE.assign(pay=np.nan), "pay", {"missing": "keep"}, "released: 0 records"),
+        (BASE[:1], "pay", {}, "released: 1 records have a value, but 2 are needed"),
+        (BASE.assign(pay=np.inf), "pay", {}, "released: variable 'pay' holds an infinite value"),
+        (BASE.assign(pay="x"), "pay", {}, "released: the variable 'pay' is not numeric"),
+        (BASE[:3], "pay", {"pairs": True}, "released: it has 3 records, the confidential data 4"),
+        (BASE, "pay", {"pairs": True, "missing": "keep"}, "pairs: missing='keep'"),
         (BASE, "pay", {"method": "forest"}, "method: 'forest' is not a choice"),
         (BASE, "pay", {"permutations": 0}, "permutations: it must be a whole number from 1 up"),
     ],
@@ -351,7 +351,7 @@ def test_bad_arguments_of_the_classifier_are_named(released, columns, change, me
 
 def test_constant_columns_and_too_many_terms_are_refused():
     constant = pd.DataFrame({"town": ["A"] * 4})
-    with pytest.raises(InputError, match="every column is the same for all records"):
+    with pytest.raises(InputError, match="every variable is constant"):
         propensity(constant, constant, "town")
     wide = pd.DataFrame({name: [f"{name}{i}" for i in range(40)] for name in ("one", "two")})
     with pytest.raises(InputError, match="columns: they make more than 500 terms"):

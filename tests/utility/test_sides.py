@@ -22,10 +22,10 @@ DATA = pd.DataFrame(
 @pytest.mark.parametrize(
     ("groups", "released", "words"),
     [
-        ("pay", DATA[2:], "released: there is no record of group 1 of 'pay'"),
-        ("name", DATA[:4], "released: there is no record of group 3 of 'name'"),
-        (["name", "sex"], DATA.drop(index=4), "released: there is no record of group 5 of 'name', 'sex'"),
-        ("name", [DATA, DATA[2:]], "released: in table 2, there is no record of group 1 of 'name'"),
+        ("pay", DATA[2:], "released: no record belongs to group 1 of 'pay'"),
+        ("name", DATA[:4], "released: no record belongs to group 3 of 'name'"),
+        (["name", "sex"], DATA.drop(index=4), "released: no record belongs to group 5 of 'name', 'sex'"),
+        ("name", [DATA, DATA[2:]], "released: in table 2, no record belongs to group 1 of 'name'"),
     ],
 )
 def test_a_group_that_is_not_there_is_told_by_its_number(groups, released, words):
@@ -38,8 +38,12 @@ def test_a_group_that_is_not_there_is_told_by_its_number(groups, released, words
 @pytest.mark.parametrize(
     ("data", "released", "words"),
     [
-        (DATA.assign(size=[np.nan, *range(5)]), DATA, "data: in group 1 of 'name', 1 records have no value of 'size'"),
-        (DATA, DATA.drop(index=5), "released: in group 3 of 'name', there are 1 records"),
+        (
+            DATA.assign(size=[np.nan, *range(5)]),
+            DATA,
+            "data: in group 1 of 'name', 1 records have a missing value of 'size'",
+        ),
+        (DATA, DATA.drop(index=5), "released: in group 3 of 'name', 1 records"),
         (DATA, [DATA, DATA.assign(size=[1.0, 2, np.inf, 4, 5, 6])], "released: in table 2, in group 2 of 'name', "),
     ],
 )

@@ -118,7 +118,7 @@ def test_records_without_a_value_are_outside_of_the_group_and_in_the_design():
     row = estimate(data, data, mean("pay"), design=DESIGN, missing="keep").iloc[0]
     own = weighted_one(data, mean("pay"), missing="keep")
     assert (row["confidential"], row["confidential_low"]) == pytest.approx((own.point, own.low))
-    with pytest.raises(InputError, match="43 records have no value of 'pay'"):
+    with pytest.raises(InputError, match="43 records have a missing value of 'pay'"):
         estimate(data, data, mean("pay"), design=DESIGN)
     linear = estimate(data, data, regression("pay ~ age"), design=DESIGN, missing="keep").iloc[1]
     matrix = np.column_stack([np.ones(len(data)), data["age"]])
@@ -169,7 +169,7 @@ def test_what_cannot_be_a_design_is_refused():
     for given, words in (("w", "design: it is of type str"), (SurveyDesign(weight="wt"), "weight: ")):
         with pytest.raises(InputError, match=words):
             estimate(OWN, RELEASED, mean("pay"), design=given)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="correlation of 'pay' and 'age': it is the same for every record"):
+    with pytest.raises(InputError, match="correlation of 'pay' and 'age': it is constant"):
         estimate(OWN.assign(age=1.0), RELEASED, correlation("pay", "age"), design=DESIGN)
     released = [RELEASED[0].assign(w=-1.0)]
     with pytest.raises(InputError, match="released: weight: 300 records have a negative value"):

@@ -12,8 +12,9 @@ import numpy as np
 import pandas as pd
 
 from molehill.arrays import Booleans, Floats, Integers
+from molehill.attacks.linking import normal_scores
 from molehill.attacks.rates import NOTHING, excess, rate_of
-from molehill.attacks.single_variables import UNIT, guess_by_single, look_beside
+from molehill.attacks.single_variables import SOURCES, UNIT, as_numbers, guess_by_single, look_beside
 from molehill.errors import InputError, check_names, check_number, check_whole
 from molehill.runtime import call_alone
 from molehill.tables.intervals import Figure
@@ -32,8 +33,8 @@ _VARIABLES = 150
 _LEVELS, _DIVISORS, _MOST_DIVISORS = 20, 100, 8
 # Rounds of a fit that gives records far from it less weight, from so many median distances on.
 _ROUNDS, _FAR = 4, 2.0
-# Of fewer people nothing is learned.
-_LEAST = 50
+# Of fewer people nothing is learned, and of fewer nothing is grouped.
+_LEAST, _GROUPED = 20, 50
 # Of fewer people with a level nothing is said of it.
 _HOLDERS = 10
 # Guesses that are right by so little more are no better: the simplest come first.
@@ -152,6 +153,7 @@ def predict_synthesized(
     if len(rows) < _LEAST:
         return Prediction(column, NOTHING, NOTHING, NOTHING)
     every, truth, told = truth, truth[rows], told[:, rows]
+    names = put_first(table, names, truth, rows)
     own = _read_inputs(table, names, {}, groups, rows)
     by_key = _read_inputs(table, keys, breaks or {}, None, rows)
     about: dict[str, Any] = {"beside": beside, "places": places}
@@ -213,11 +215,11 @@ def group_by_kept(table: Table, released: Floats, kept: Sequence[str], *, exact:
     array
         One per record; None of fewer than 50 records, or where nothing is released unchanged.
     """
-    # Here, because most commands do without, and should not wait for it to load.
+    # Imported here because it loads slowly and most commands do not need it.
     from sklearn.tree import DecisionTreeRegressor  # noqa: PLC0415
 
     values, counts = np.unique(released[~np.isnan(released)], return_counts=True)
-    if not kept or released.shape[1] < _LEAST or len(values) < 2:
+    if not kept or released.shape[1] < _GROUPED or len(values) < 2:
         return None
     frequent = values[np.argsort(-counts, kind="stable")[: _LEVELS if exact else 1]]
     targets = [(released == value).mean(axis=0) for value in frequent]
@@ -225,6 +227,8 @@ def group_by_kept(table: Table, released: Floats, kept: Sequence[str], *, exact:
         size = float(np.median(np.abs(released[(released != 0) & ~np.isnan(released)])))
         targets.append(np.arcsinh(np.nan_to_num(released) / (0.1 * size)).mean(axis=0))
     records = released.shape[1]
+    looked = np.flatnonzero(~np.isnan(released).any(axis=0))[:_RECORDS]
+    kept = put_first(table, kept, released[0, looked], looked)
     seen = [
         column_numbers(table, name) if is_number(table, name) else pd.factorize(table.frame[name])[0]
         for name in kept[: max(min(_VARIABLES, _CELLS // records), 1)]
@@ -272,6 +276,36 @@ def read_target(table: Table, tables: Sequence[Table], column: str, *, exact: bo
     return levels.codes.astype(np.float64), np.where(told < 0, np.nan, told)
 
 
+def indicate_kept(table: Table, kept: Sequence[str]) -> Floats:
+    """Give what a linear fit sees of variables released unchanged: amounts, their ranks, and indicators of levels."""
+    inputs = _read_inputs(table, kept, {}, None, np.arange(len(table.frame)))
+    return np.column_stack([inputs.amounts, normal_scores(inputs.amounts), inputs.indicators])
+
+
+def put_first(table: Table, names: Sequence[str], truth: Floats, rows: Integers) -> Sequence[str]:
+    """Put the variables first that are associated most with some values, where not all of very many are looked at.
+
+    By the larger of two correlations: of ranks, and Chatterjee's, which is 1 where the values are any function of the
+    variable, whatever its codes.
+    """
+    if len(names) <= SOURCES or len(rows) < 2:
+        return names
+    order = np.argsort(truth, kind="stable")
+    above = len(truth) - np.searchsorted(truth[order], truth)
+    scale = 2 * float((above * (len(truth) - above)).sum())
+    strength = {}
+    for name in names:
+        values = as_numbers(table, name)[rows]
+        values = np.where(np.isnan(values), -np.inf, values)
+        by_rank = np.argsort(values, kind="stable")
+        found = 1 - len(truth) * float(np.abs(np.diff(above[by_rank])).sum()) / scale if scale else 0.0
+        ranks = pd.Series(values).rank().to_numpy()
+        both = ranks.std() * above.std()
+        linear = 0.0 if both == 0 else abs(float(((ranks - ranks.mean()) * (above - above.mean())).mean() / both))
+        strength[name] = max(found, linear)
+    return sorted(names, key=lambda name: -strength[name])
+
+
 def _find_groups(table: Table, names: Sequence[str]) -> Integers | None:
     """Find a variable that numbers groups of a few records, such as households, and give the group of every record.
 
@@ -281,7 +315,7 @@ def _find_groups(table: Table, names: Sequence[str]) -> Integers | None:
     most, groups = 0, None
     for one in codes.values():
         number = int(one.max(initial=0)) + 1
-        if number <= _LEAST or not UNIT[0] <= len(one) / number <= UNIT[1]:
+        if number <= _GROUPED or not UNIT[0] <= len(one) / number <= UNIT[1]:
             continue
         first = np.unique(one, return_index=True)[1][one]
         # A variable with hardly any levels may be constant by chance.
@@ -382,7 +416,7 @@ def _fit(inputs: Floats, target: Floats, used: Booleans, *, rounds: int = _ROUND
 
 def _guess_by_trees(told: Floats, inputs: _Inputs, part: Integers) -> Iterator[Floats]:
     """Regression trees, on a scale where amounts of any size count alike: the median of released values in a leaf."""
-    # Here, because most commands do without, and should not wait for it to load.
+    # Imported here because it loads slowly and most commands do not need it.
     from sklearn.tree import DecisionTreeRegressor  # noqa: PLC0415
 
     if not inputs.mixed.shape[1]:
@@ -458,7 +492,7 @@ def _choose(right: Sequence[Booleans], part: Integers) -> Booleans:
 
 def _classify(told: Floats, inputs: _Inputs, part: Integers) -> Floats:
     """Predict a category: (records, levels), shares of the levels by a tree fitted to all datasets of the others."""
-    # Here, because most commands do without, and should not wait for it to load.
+    # Imported here because it loads slowly and most commands do not need it.
     from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
 
     shares = np.zeros((len(part), int(told.max()) + 1))

@@ -5,7 +5,7 @@ bands of them, the amount in another currency, the order of the rows; or the val
 which another record of the same household or person has.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, NamedTuple
@@ -35,7 +35,7 @@ _RARE = 0.02
 _OFTEN, _DIGITS = 3, 6
 # Variables at most: of whose functions within groups are tried, that make the groups, and every two of which may be
 # units.
-_SOURCES, _GROUPS, _PAIRED = 40, 5, 8
+SOURCES, _GROUPS, _PAIRED = 40, 5, 8
 # Datasets in which another record of the unit may have a person's value.
 _TABLES = 5
 # What the place of a row in the file is called.
@@ -106,12 +106,17 @@ def look_beside(
     """
     named = [(table, name) for name in kept]
     named += [(one, name) for name in beside for one in tables if name != column and name in one.frame]
-    numbers = [(name, _as_numbers(one, name)) for one, name in named]
+    numbers = [(name, as_numbers(one, name)) for one, name in named]
     alike = [*numbers] if levels is None else [(name, _as_levels(one, name, levels)) for one, name in named]
-    own = [_as_numbers(one, column) if levels is None else _as_levels(one, column, levels) for one in tables[:_TABLES]]
+    own = [as_numbers(one, column) if levels is None else _as_levels(one, column, levels) for one in tables[:_TABLES]]
     # Where rows stand in another order, those at the same place may still have like values, as of two sorted files.
     moved = [(place, one) for place, one in zip(places, own, strict=False) if (np.diff(place) != 1).any()]
     alike += [(ORDER, one[np.argsort(place)]) for place, one in moved]
+    # Nor need a row be the person's own: all may be the same number of rows away, or in the opposite order.
+    truth = as_numbers(table, column) if levels is None else levels.codes.astype(np.float64)
+    alike += [
+        (ORDER, shifted) for place, one in zip(places, own, strict=False) for shifted in _shift(truth, one, place)
+    ]
     everyone = np.zeros(len(table.frame), dtype=np.int64)
     coded = {name: pd.factorize(table.frame[name], use_na_sentinel=False)[0].astype(np.int64) for name in kept}
     coded = {name: coded[name] for name in sorted(coded, key=lambda name: -int(coded[name].max(initial=0)))}
@@ -128,14 +133,15 @@ def look_beside(
     groups = [("", everyone), *by_key, *((f" within {name}", usual[name]) for name in [*usual][:_GROUPS])]
     few = [one for one in codes if one.any() and one.max() < _FEW]
     # Where a record stands comes first: of very many variables not all are tried.
-    looked = [*((ORDER, place.astype(np.float64)) for place in once), *numbers][:_SOURCES]
+    looked = [*((ORDER, place.astype(np.float64)) for place in once), *numbers][:SOURCES]
     units_named = [(name, one, _names_units(one, few)) for name, one in looked]
     unit = column_unit(table.frame[column]) if levels is None else 0.0
     of_column = [(column, one) for one in own]
     return Beside(alike, of_column, units_named, groups, units, near, numbers[: len(kept)], unit, between)
 
 
-def _as_numbers(table: Table, name: str) -> Floats:
+def as_numbers(table: Table, name: str) -> Floats:
+    """Give a variable as numbers, text by the order of its labels; NaN where it is missing."""
     column = table.frame[name]
     if (pd.api.types.is_numeric_dtype(column.dtype) and column.dtype.kind != "c") or holds_dates(column):
         values = column_numbers(table, name)
@@ -148,6 +154,23 @@ def _as_levels(table: Table, name: str, levels: Patterns) -> Floats:
     renamed = Table(pd.DataFrame({levels.codings[0].name: table.frame[name]}))
     found = match_patterns(levels, renamed, whole=False).astype(np.float64)
     return np.where(found < 0, np.nan, found)
+
+
+def _shift(truth: Floats, released: Floats, place: Integers) -> Iterator[Floats]:
+    """Give every record the released value some rows on, in the order of the file and in the opposite one.
+
+    By so many rows that true and released values are correlated most; not by none.
+    """
+    order = np.argsort(place)
+    wanted, told = (pd.Series(one[order]).rank().to_numpy() for one in (truth, released))
+    wanted, told = (np.nan_to_num(one - np.nanmean(one)) for one in (wanted, told))
+    for turned in (order, order[::-1]):
+        other = told if turned is order else told[::-1]
+        products = np.fft.irfft(np.conj(np.fft.rfft(wanted)) * np.fft.rfft(other), len(order))
+        products[0] = -np.inf if turned is order else products[0]
+        found = np.empty(len(order))
+        found[order] = released[np.roll(turned, -int(np.argmax(products)))]
+        yield found
 
 
 def is_rare(values: Floats) -> Booleans:
@@ -222,7 +245,7 @@ def guess_by_single(
     for one, other in ((every[before[rows]], every[after[rows]]) for before, after in beside.between):
         yield ORDER, np.where(one == other, one, np.nan) if exact else (one + other) / 2
     yield from _find_in_units(beside, rows, truth)
-    yield from _find_anywhere(beside, truth)
+    yield from find_anywhere(truth, beside.kept, beside.unit)
     others: Any = frequent_others if exact else typical_others
     ordered = [] if exact else [(within, _sort_within(told, group[rows])) for within, group in beside.groups]
     for name, values, unit in beside.numbers:
@@ -263,21 +286,21 @@ def _find_in_units(beside: Beside, rows: Integers, truth: Floats) -> Iterator[tu
             yield name, np.where(rare & (others > 0), truth, np.nan)
 
 
-def _find_anywhere(beside: Beside, truth: Floats) -> Iterator[tuple[str, Floats]]:
+def find_anywhere(truth: Floats, kept: Iterable[tuple[str, Floats]], unit: float) -> Iterator[tuple[str, Floats]]:
     """Give the true value where any record has it in a variable released unchanged, if that is no chance.
 
     Whoever knows the couples reads the income of a person off the record of the partner. By chance as many records have
-    a value that is next to the true one, and as round.
+    a value that is next to the true one, and as round, in the unit of the data.
     """
-    if not beside.unit:
+    if not unit:
         return
-    whole = np.rint(truth / beside.unit)
+    whole = np.rint(truth / unit)
     step = np.ones(len(whole))
     for _ in range(_DIGITS):
         step = np.where((whole != 0) & (whole % (10 * step) == 0), 10 * step, step)
     rare = is_rare(truth)
-    for name, values in beside.kept:
-        own = np.unique(np.rint(values[~np.isnan(values)] / beside.unit))
+    for name, values in kept:
+        own = np.unique(np.rint(values[~np.isnan(values)] / unit))
         found = rare & np.isin(whole, own)
         chance = max(float((rare & np.isin(whole + shift * step, own)).mean()) for shift in (-2, -1, 1, 2))
         if found.mean() > _OFTEN * chance and found.mean() > _RARE:

@@ -215,7 +215,7 @@ def permute_within(groupings: Sequence[Integers], here: Integers, random: np.ran
 
 def _fit_map(truth: Floats, released: Floats, learned: Integers) -> Floats:
     """Map released values to true ones by the monotone map that fits the people who were learned from best."""
-    # Here, because most commands do without, and should not wait for it to load.
+    # Imported here because it loads slowly and most commands do not need it.
     from scipy.optimize import isotonic_regression  # noqa: PLC0415
     from scipy.stats import rankdata  # noqa: PLC0415
 

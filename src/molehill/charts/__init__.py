@@ -1,9 +1,9 @@
-"""Charts: a tidy table in, a picture out. Each pairs with the function that makes its table.
+"""Charts: functions from tidy data frames to Altair charts, each named after the data it shows.
 
-A chart is an Altair one: `save_chart` writes it, `draw_svg`, `draw_png` and `specify` give it to a page. Schemes look
-the same in all of them (`scheme_looks`), and a chart that shows several has a parameter `shown`, the labels of those to
-draw. `risk_scatter` and `weights_scatter` show records, and `shape_curve`, `group_spread` and `level_shares`
-the confidential values on round numbers: they are for the agency alone. The others hold aggregates.
+`save_chart` writes a chart; `draw_svg`, `draw_png` and `specify` prepare it for a page. Methods look the same in all
+charts (`scheme_looks`), and a chart of several methods has a parameter `shown`, the labels of those to draw.
+`risk_scatter` and `weights_scatter` show records, and `shape_curve`, `group_spread` and `level_shares` confidential
+values on round numbers: they are for internal use only. The others show aggregates.
 """
 
 from molehill.charts.estimates import estimate_intervals

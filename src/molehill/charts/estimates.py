@@ -1,4 +1,4 @@
-"""Charts of what users will compute: estimates with their intervals, released beside confidential."""
+"""Charts of estimates with confidence intervals, released and confidential."""
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -33,21 +33,21 @@ _BAND = "#d9d9d9"
 def estimate_intervals(
     evaluation: "Evaluation", *, analyses: Sequence[str] | None = None, groups: bool = False, columns: int = 2
 ) -> alt.TopLevelMixin:
-    """Draw the estimates of every scheme with their intervals over the confidential table's, a panel an analysis.
+    """Draw estimates with confidence intervals by method, one panel per analysis, over the confidential interval.
 
-    Numbers are rounded to what can be seen in the panel, so that a confidential median is not a record's value. Its
-    table is `Evaluation.utility`, the measure "estimate".
+    Numbers are rounded to what is visible in the panel, so that a confidential median is not a record's value. Data:
+    `Evaluation.utility`, the measure "estimate".
 
     Parameters
     ----------
     evaluation
         Of `molehill.evaluate`.
     analyses
-        Names of analyses, such as "mean of income": what the estimates are `of`. By default all, up to 12 panels.
+        Names of analyses, for example "mean of income"; by default all, up to 12 panels.
     groups
-        Whether to draw what they are within groups, too, and not of all records only.
+        Whether to draw estimates within groups too.
     columns
-        Panels side by side.
+        Number of panels per row.
     """
     rows = evaluation.utility
     rows = rows[(rows["measure"] == "estimate") & np.isfinite(rows["value"].astype(float))]
@@ -55,7 +55,7 @@ def estimate_intervals(
         rows = rows[rows["group"] == ""]
     known = list(rows.loc[rows["scheme"] == CONFIDENTIAL, "of"].unique())
     if not known:
-        raise InputError("evaluation", "it holds no estimates", "Give analyses to evaluate")
+        raise InputError("evaluation", "it has no estimates", "Give analyses to `evaluate`")
     for name in analyses or ():
         if name not in known:
             raise InputError("analyses", f"there is no analysis {name!r}", nearest(name, known))
@@ -68,19 +68,19 @@ def estimate_intervals(
     looks = evaluation_looks(evaluation, evaluation.schemes)
     drawn = [_panel(part, looks) for part in parts[:MOST_PANELS]]
     left = len(parts) - len(drawn)
-    subtitle = ["Black line and grey band: the confidential table, with its 95% interval. Points and bars: releases."]
-    subtitle += [f"{left} further estimates are not drawn."] if left > 0 else []
+    subtitle = ["Black line and grey band: confidential data, with 95% interval. Points and bars: releases."]
+    subtitle += [f"{left} more estimates are not shown."] if left > 0 else []
     return dress(
         alt.concat(*(panel for panel, _ in drawn), columns=columns, spacing=28),
-        "Estimates from the released tables",
+        "Estimates from the released datasets",
         subtitle=subtitle,
-        description="Estimates with 95% intervals, by scheme. " + " ".join(told for _, told in drawn),
+        description="Estimates with 95% intervals, by method. " + " ".join(text for _, text in drawn),
         shown=looks.values(),
     )
 
 
 def _panel(rows: pd.DataFrame, looks: Mapping[str, Look]) -> tuple[Any, str]:
-    """One estimate, and what it says in words."""
+    """The panel of one estimate, and its description."""
     numbers = rows.set_index("scheme")[["value", "low", "high"]].astype(float).replace([np.inf, -np.inf], np.nan)
     low, high = float(np.nanmin(numbers.to_numpy())), float(np.nanmax(numbers.to_numpy()))
     span = (high - low) or abs(high) or 1.0
@@ -112,7 +112,7 @@ def _panel(rows: pd.DataFrame, looks: Mapping[str, Look]) -> tuple[Any, str]:
         band = own.mark_rect(color=_BAND, opacity=0.7)
         layers.insert(0, band.encode(x=alt.X("low:Q", title=None, scale=scale), x2="high:Q"))
     title = short_label(f"{rows['name'].iloc[0]}", 48)
-    told = [f"confidential {confidential['value'].iloc[0]:,.{decimals}f}"]
-    told += [f"{row.scheme} {row.value:,.{decimals}f}" for row in released.itertuples()]
+    shown = [f"confidential {confidential['value'].iloc[0]:,.{decimals}f}"]
+    shown += [f"{row.scheme} {row.value:,.{decimals}f}" for row in released.itertuples()]
     panel = alt.layer(*layers).properties(title=title_panel(title), width=235, height=max(26 * len(labels), 60))
-    return panel, f"{title}: {', '.join(told)}."
+    return panel, f"{title}: {', '.join(shown)}."

@@ -1,4 +1,4 @@
-"""Charts as files and as what a page draws: specification, SVG, PNG and HTML that needs no network."""
+"""Charts as files: Vega-Lite specification, SVG, PNG, and self-contained HTML."""
 
 import json
 import re
@@ -16,7 +16,7 @@ from molehill.errors import InputError
 from molehill.files import written_whole
 
 FORMATS = (".html", ".png", ".svg")
-# Of a .png: about two pixels for each of the chart's own, so that it is sharp in print.
+# Of a .png: about two pixels per chart pixel, for print.
 _PIXELS_PER_INCH = 144
 _BUNDLE = (
     "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle(vl_version=sys.argv[1]).encode())"
@@ -25,7 +25,7 @@ _GRADIENT = re.compile(r"gradient_\d+")
 
 
 def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
-    """Write a chart as .svg, .png or as one self-contained .html file that needs no network."""
+    """Write a chart as .svg, .png or self-contained .html."""
     ending = Path(path).suffix.lower()
     if ending not in FORMATS:
         raise InputError("chart", f"{ending or 'no ending'!r} is not a format", f"End the name in {', '.join(FORMATS)}")
@@ -36,52 +36,53 @@ def save_chart(chart: alt.TopLevelMixin, path: str | Path) -> None:
 
 
 def specify(chart: alt.TopLevelMixin, *, validate: bool = True) -> dict[str, Any]:
-    """Give the chart's Vega-Lite specification, with its data inside; checked against the schema unless told not to."""
+    """The chart's Vega-Lite specification with its data, by default validated against the schema."""
     return chart.to_dict(context={"pre_transform": False}, validate=validate)
 
 
 def draw_svg(chart: alt.TopLevelMixin | dict[str, Any]) -> str:
-    """Draw a chart, or what `specify` gave of it, as SVG, with its description as the text alternative."""
+    """Draw a chart, or its specification, as SVG, with its description as text alternative."""
     specification = chart if isinstance(chart, dict) else specify(chart)
     svg = _number_gradients(vl_convert.vegalite_to_svg(specification, vl_version=vega_lite_version()))
-    told = specification.get("description", "")
-    if not told:
+    description = specification.get("description", "")
+    if not description:
         return svg
     opening, rest = svg.removeprefix("<svg ").split(">", maxsplit=1)
-    return f'<svg role="img" aria-label="{escape(told)}" {opening}><title>{escape(told)}</title>{rest}'
+    label = escape(description)
+    return f'<svg role="img" aria-label="{label}" {opening}><title>{label}</title>{rest}'
 
 
 def _number_gradients(svg: str) -> str:
-    """Number gradients from 0 on: the library counts them over everything that it has drawn in this process."""
+    """Number gradients from 0: the library counts all gradients of the process."""
     found = {name: f"gradient_{place}" for place, name in enumerate(dict.fromkeys(_GRADIENT.findall(svg)))}
     return _GRADIENT.sub(lambda match: found[match[0]], svg)
 
 
 def draw_png(chart: alt.TopLevelMixin | dict[str, Any]) -> bytes:
-    """Draw a chart, or what `specify` gave of it, as PNG."""
+    """Draw a chart, or its specification, as PNG."""
     specification = chart if isinstance(chart, dict) else specify(chart)
     return vl_convert.vegalite_to_png(specification, vl_version=vega_lite_version(), ppi=_PIXELS_PER_INCH)
 
 
 def vega_lite_version() -> str:
-    """Version of Vega-Lite that the specifications are written in."""
+    """Version of Vega-Lite of the specifications."""
     return ".".join(alt.SCHEMA_VERSION.removeprefix("v").split(".")[:2])
 
 
 @cache
 def drawing_library() -> str:
-    """Give the script that draws charts in a page."""
-    # Made in a process of its own: the library lets nothing else of this one go on for more than a second of work, not
-    # even what says that it does.
-    made = subprocess.run([sys.executable, "-c", _BUNDLE, vega_lite_version()], capture_output=True, check=False)  # noqa: S603
+    """The script that draws charts in a page."""
+    # Made in another process: the library holds the interpreter for more than a second, and no progress could be shown.
+    command = [sys.executable, "-c", _BUNDLE, vega_lite_version()]
+    made = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
     if made.returncode == 0:
         return made.stdout.decode()
-    # The library's own stub leaves out that the snippet is optional.
+    # In the library's stub the optional argument `snippet` is required.
     return vl_convert.javascript_bundle(vl_version=vega_lite_version())  # pyright: ignore[reportCallIssue]
 
 
 def _page(chart: alt.TopLevelMixin) -> str:
-    """One HTML page with the drawing library inside; text from data cannot end the script that it stands in."""
+    """A self-contained HTML page; text from data cannot end its script element."""
     specification = json.dumps(specify(chart)).replace("<", "\\u003c")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head><meta charset="utf-8"><title>Molehill</title></head>\n<body>\n'

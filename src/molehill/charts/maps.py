@@ -1,4 +1,4 @@
-"""Maps: what schemes, and the points of a search, give away against what they lose."""
+"""Maps of risk and utility, or of any two measures, of methods and of the candidates of a search."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -31,21 +31,21 @@ from molehill.tables.labels import short_label
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
 
-# By the id of the measure: what it would be for a fresh sample, and what the axis adds to its short name.
+# By measure: the id of its sampling benchmark, and an addition to its short name on the axis.
 _FRESH = {"U_m": "U_m_benchmark", "U_a": "U_a_benchmark"}
 _SAYS = {
-    "U_m": ", greatest gap between distribution functions",
-    "U_a": ", mean squared gap between distribution functions",
+    "U_m": ", largest difference of distribution functions",
+    "U_a": ", mean squared difference of distribution functions",
 }
 _CORNER = {"lower": ("Lower", "left"), "higher": ("Upper", "right")}
 _ENDS = ["value", "low", "high"]
-# Of a point: where it lies and how far its bars reach, to the right and upwards.
+# Fields of a point: position and ends of its bars, horizontally and vertically.
 _ACROSS, _UP = ["across", "left", "right"], ["up", "bottom", "top"]
-_KEEPS, _MISSES = Look("keeps the targets", COLOURS[0], "circle"), Look("misses a target", "#8a8f98", "diamond")
-# Where there is no rule to keep.
-_AS_MUCH, _LESS = replace(_KEEPS, label="keeps as much as the best"), replace(_MISSES, label="keeps less")
-# What is said of bars, and what the confidential table is called in a chart.
-BARS, OWN = "Bars: 95% intervals over the released tables.", "confidential table"
+_KEEPS, _MISSES = Look("meets the criteria", COLOURS[0], "circle"), Look("fails a criterion", "#8a8f98", "diamond")
+# Without release criteria.
+_AS_MUCH, _LESS = replace(_KEEPS, label="utility within tolerance"), replace(_MISSES, label="lower utility")
+# Explanation of bars, and label of the confidential data.
+BARS, OWN = "Bars: 95% intervals over the released datasets.", "confidential data"
 _LONGEST = 80
 _WHOLE, _HALF = (460, 320), (310, 290)
 
@@ -58,18 +58,18 @@ def risk_utility_map(
     column: str | None = None,
     of: str | None = None,
 ) -> alt.TopLevelMixin:
-    """Draw what every scheme gives away against what it loses.
+    """Draw disclosure risk against loss of utility, by method.
 
-    Its tables are `Evaluation.risk` and `Evaluation.utility`.
+    Data: `Evaluation.risk` and `Evaluation.utility`.
 
     Parameters
     ----------
     evaluation
         Of `molehill.evaluate`.
     utility, risk
-        Ids of measures in the two tables, as in `Evaluation.measures`.
+        Ids of measures, as in `Evaluation.measures`.
     column, of
-        Whose utility, and of which analysis or classifier; by default the first that has the measure.
+        Variable, and analysis or classifier, of the utility measure; by default the first.
     """
     losses = _by_scheme(evaluation.utility, utility, "utility", column=column, of=of)
     risks = _by_scheme(evaluation.risk, risk, "risk")
@@ -84,9 +84,9 @@ def risk_utility_map(
     fresh = rows[(rows["measure"] == _FRESH.get(utility)) & (rows["column"] == column) & (rows["group"] == "")]
     lines = (float(fresh["value"].median()), float(risks["value"].get(CONFIDENTIAL, np.nan)))
     reach = (_reach(table[_ACROSS], 0.0, lines[0]), _reach(table[_UP], 0.0, lines[1]))
-    name, told, risky = (short_label(f"{text}") for text in (column, losses["name"].iloc[0], risks["name"].iloc[0]))
+    name, loss, risky = (short_label(f"{text}") for text in (column, losses["name"].iloc[0], risks["name"].iloc[0]))
     base = alt.Chart(table).transform_filter(is_shown())
-    titles = (f"{told}{_SAYS.get(utility, '')} ({name})", risky)
+    titles = (f"{loss}{_SAYS.get(utility, '')} ({name})", risky)
     layers = _draw_lines(lines, reach[0], _WHOLE)
     layers += _draw_points(base, looks.values(), reach, titles, [alt.Tooltip("scheme:N")])
     bars = table[["left", "bottom"]].notna().any(axis=None)
@@ -94,19 +94,19 @@ def risk_utility_map(
     better = dict(zip(evaluation.measures["id"], evaluation.measures["better"], strict=True))
     if better.get(risk) in _CORNER and better.get(utility) in _CORNER:
         corner = f"{_CORNER[better[risk]][0]} {_CORNER[better[utility]][1]}"
-        subtitle.append(f"{corner}: safer, and closer to the confidential table.")
+        subtitle.append(f"{corner}: lower risk and higher utility.")
     return dress(
         alt.layer(*layers).properties(width=_WHOLE[0], height=_WHOLE[1]),
-        "Risk and utility of the schemes",
+        "Risk and utility by method",
         subtitle=subtitle,
-        description=f"{risky} against {told} of {name}, by scheme. "
-        + "; ".join(f"{row.scheme}: {risky} {row.up:.3g}, {told} {row.across:.3g}" for row in table.itertuples()),
+        description=f"{risky} against {loss} of {name}, by method. "
+        + "; ".join(f"{row.scheme}: {risky} {row.up:.3g}, {loss} {row.across:.3g}" for row in table.itertuples()),
         shown=looks.values(),
     )
 
 
 class Which(NamedTuple):
-    """A figure among those of a measure: its column, what it is of, what it is at. None is the first that there is."""
+    """Selects one figure of a measure by variable, analysis and number; None is the first."""
 
     measure: str
     column: str | None = None
@@ -116,20 +116,20 @@ class Which(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Choice:
-    """A figure that schemes can be laid out by.
+    """A figure by which methods can be compared.
 
     Attributes
     ----------
     which
-        The measure, its column, what it is of and at; None where it is at no number.
+        The measure, its variable, analysis and number.
     block
-        The table of a report that it stands in.
+        Its table in the report.
     name
-        What it is, in words, with the column where there are several.
+        Description, with the variable if there are several.
     better
-        "lower", "higher", or empty where neither is.
+        "lower", "higher", or empty.
     values
-        By scheme: value, low and high; the ends are missing where there is no interval.
+        By method: value, low and high; NaN without interval.
     """
 
     which: Which
@@ -140,40 +140,39 @@ class Choice:
 
     @property
     def title(self) -> list[str]:
-        """What an axis says: the name, and below it what that is part of, and which way is better."""
+        """Axis title: the name, and below it the table and the better direction."""
         return [self.name, f"{self.block}; {self.better} is better" if self.better else self.block]
 
     @property
     def reach(self) -> tuple[float, float]:
-        """Ends of an axis that shows all of it, and nothing below 0 of what is never below."""
+        """Range of the axis, not below 0 for non-negative figures."""
         values = np.array(list(self.values.values()))
         low, high = _reach(values)
         return (low if np.nanmin(values) < 0 else max(low, 0.0), high)
 
 
 def measure_map(evaluation: "Evaluation", across: str | Which, up: str | Which) -> alt.TopLevelMixin:
-    """Lay the schemes out by any two measures, with the intervals of both.
+    """Draw methods by any two measures, with intervals.
 
-    The confidential table is a point where it has both figures, and a line where it has one. The tables of this chart
-    are `Evaluation.risk` and `Evaluation.utility`.
+    The confidential data are a point if both figures are defined, a line if one is. Data: `Evaluation.risk` and
+    `Evaluation.utility`.
 
     Parameters
     ----------
     evaluation
         Of `molehill.evaluate`.
     across, up
-        Ids of measures, as in `Evaluation.measures`; or `Which`, to choose among several figures of one, of which the
-        first is taken otherwise.
+        Ids of measures, as in `Evaluation.measures`, or `Which` to select among several figures of a measure.
     """
     choices, looks = list_choices(evaluation), evaluation_looks(evaluation)
     right, upwards = (_choose(choices, which, name) for which, name in ((across, "across"), (up, "up")))
     both = [name for name in looks if name in right.values and name in upwards.values]
     if not set(both) - {CONFIDENTIAL}:
         problem = f"no release has both {upwards.which.measure!r} and {right.which.measure!r}"
-        raise InputError("up", problem, "Give measures that were taken of the same releases")
+        raise InputError("up", problem, "Use measures of the same releases")
     points = pd.DataFrame([(*right.values[name], *upwards.values[name]) for name in both], columns=[*_ACROSS, *_UP])
     points["scheme"] = [looks[name].label for name in both]
-    # Both are named, as a page may put others in their place.
+    # Named, so that a page can replace them.
     rows = {"points": _rows_of(points), "lines": _list_lines(right, upwards, looks[CONFIDENTIAL].label)}
     base = alt.Chart(alt.NamedData("points")).transform_filter(is_shown())
     layers = _draw_confidential()
@@ -182,16 +181,16 @@ def measure_map(evaluation: "Evaluation", across: str | Which, up: str | Which) 
     )
     return dress(
         alt.layer(*layers, datasets=rows).properties(width=_WHOLE[0], height=_WHOLE[1]),
-        "The schemes by two measures",
+        "Methods by two measures",
         subtitle=[f"{tell_corner(upwards.better, right.better)} {BARS}"],
-        description=f"{upwards.name} against {right.name}, by scheme. "
+        description=f"{upwards.name} against {right.name}, by method. "
         + "; ".join(f"{row.scheme}: {row.up:.3g} against {row.across:.3g}" for row in points.itertuples()),
         shown=looks.values(),
     )
 
 
 def list_choices(evaluation: "Evaluation") -> list[Choice]:
-    """Give every figure that some release has, of all records, in the order of the measures."""
+    """All figures of releases, for all records, in the order of the measures."""
     about = evaluation.measures.set_index("id")
     both = pd.concat([evaluation.risk, evaluation.utility], ignore_index=True)
     both = both[(both["group"] == "") & np.isfinite(both["value"].astype(float))]
@@ -216,24 +215,22 @@ def list_choices(evaluation: "Evaluation") -> list[Choice]:
 
 
 def tell_corner(up: str, across: str) -> str:
-    """Say where the better schemes lie, by which way each measure is better.
+    """Which direction of a chart is better, given that of each measure.
 
     Examples
     --------
     >>> tell_corner("lower", "higher"), tell_corner("lower", "")
-    ('Lower right is better.', 'Lower is better; to the left or right, neither is.')
+    ('Lower right is better.', 'Lower is better.')
     """
     if up and across:
         return f"{_CORNER[up][0]} {_CORNER[across][1]} is better."
     if up:
-        return f"{'Higher' if up == 'higher' else 'Lower'} is better; to the left or right, neither is."
-    if across:
-        return f"{_CORNER[across][1].capitalize()} is better; higher or lower, neither is."
-    return "Neither way is better, of both."
+        return f"{'Higher' if up == 'higher' else 'Lower'} is better."
+    return f"{_CORNER[across][1].capitalize()} is better." if across else "No direction is better."
 
 
 def _choose(choices: Sequence[Choice], which: str | Which, argument: str) -> Choice:
-    """Find the figure that is meant."""
+    """The selected figure."""
     wanted = Which(which) if isinstance(which, str) else which
     found = [one for one in choices if one.which.measure == wanted.measure]
     if not found:
@@ -252,55 +249,55 @@ def _choose(choices: Sequence[Choice], which: str | Which, argument: str) -> Cho
 
 
 def _list_lines(across: Choice, up: Choice, label: str) -> list[dict[str, Any]]:
-    """Say where the confidential table lies that has one of the two figures; and if far right, its name is left."""
+    """The line of confidential data with only one of the two figures; `far` puts its label to the left."""
     own = [choice.values.get(CONFIDENTIAL, (np.nan,))[0] for choice in (across, up)]
     if np.isnan(own).sum() != 1:
         return []
     if np.isnan(own[0]):
-        return [{"scheme": label, "told": OWN, "up": own[1]}]
-    return [{"scheme": label, "told": OWN, "across": own[0], "far": own[0] > sum(across.reach) / 2}]
+        return [{"scheme": label, "label": OWN, "up": own[1]}]
+    return [{"scheme": label, "label": OWN, "across": own[0], "far": own[0] > sum(across.reach) / 2}]
 
 
 def _rows_of(frame: pd.DataFrame) -> list[dict[Any, Any]]:
-    """Give rows as a specification has them: without a number there is nothing."""
+    """Rows of a specification, with None for NaN."""
     return frame.astype(object).where(frame.notna(), None).to_dict("records")
 
 
 def _draw_confidential() -> list[alt.Chart]:
-    """Draw the lines of `_list_lines`, each with its name."""
+    """Draw the lines of `_list_lines` with their labels."""
     base = alt.Chart(alt.NamedData("lines")).transform_filter(is_shown())
     upright, level = (base.transform_filter(f"isValid(datum.{field})") for field in ("across", "up"))
     layers = [
         upright.mark_rule(strokeDash=[2, 3]).encode(x="across:Q"),
         level.mark_rule(strokeDash=[2, 3]).encode(y="up:Q"),
         level.mark_text(align="right", baseline="bottom", dy=-3, fontStyle="italic").encode(
-            x=alt.value(_WHOLE[0] - 4), y="up:Q", text="told:N"
+            x=alt.value(_WHOLE[0] - 4), y="up:Q", text="label:N"
         ),
     ]
     sides: tuple[tuple[str, Any, int], ...] = (("datum.far", "right", -5), ("!datum.far", "left", 5))
     for far, side, away in sides:
         text = upright.transform_filter(far).mark_text(align=side, baseline="top", dx=away, fontStyle="italic")
-        layers.append(text.encode(x="across:Q", y=alt.value(4), text="told:N"))
+        layers.append(text.encode(x="across:Q", y=alt.value(4), text="label:N"))
     return layers
 
 
 def search_map(
     points: pd.DataFrame, baselines: pd.DataFrame, *, fresh: float, chosen: int, column: str, rule: bool = True
 ) -> alt.TopLevelMixin:
-    """Draw every point of a search, risk against utility, beside topcoding and noise; and the points alone, closer.
+    """Draw risk against utility for all candidates of a search, with SDC methods, and for the candidates alone.
 
-    Points have their number beside them, from 1 on, and a ring marks the chosen one.
+    Candidates are numbered from 1, and a ring marks the selected one.
 
     Parameters
     ----------
     points, baselines, fresh
         Of `molehill.report.dossier.Searched`.
     chosen
-        Place of the chosen point, or of the closest one, from 0 on.
+        Index of the selected candidate, or of the closest one.
     column
-        The sensitive column.
+        The sensitive variable.
     rule
-        Whether points were judged by targets, or by whether they keep as much as the best.
+        Whether candidates were judged by release criteria, or by utility within tolerance of the best.
     """
     others = baselines[baselines["scheme"] != CONFIDENTIAL]
     own = baselines.loc[baselines["scheme"] == CONFIDENTIAL, "risk"]
@@ -313,24 +310,24 @@ def search_map(
         four_digits(others[["U_m", "U_m_low", "U_m_high", "risk", "risk_low", "risk_high"]].to_numpy(dtype=float)),
         columns=[*_ACROSS, *_UP],
     ).assign(scheme=[look.label for look in ways.values()], number="", chosen=False, decided="")
-    everything = pd.concat([tried, others.assign(told=others["scheme"])], ignore_index=True)
+    everything = pd.concat([tried, others.assign(label=others["scheme"])], ignore_index=True)
     lines = (fresh, float(own.median()))
-    # Where all are drawn the points lie close together, so that only the chosen one has its number.
+    # With all methods, candidates lie close together: only the selected one is numbered.
     everything["number"] = everything["number"].where(everything["chosen"], "")
     whole = (_reach(everything[_ACROSS], 0.0, lines[0]), _reach(everything[_UP], 0.0, lines[1]))
-    panels = [_search_panel(everything, looks, lines, whole, "all, with what agencies do today", column)]
+    panels = [_search_panel(everything, looks, lines, whole, "candidates and SDC methods", column)]
     if len(tried) > 1:
         close = (_reach(tried[_ACROSS]), _reach(tried[_UP]))
         inside = (fresh if close[0][0] < fresh < close[0][1] else np.nan, np.nan)
-        panels.append(_search_panel(tried, looks, inside, close, "the points alone, closer", column))
-    marked = "chosen" if not rule or points["met"].iloc[chosen] else "closest"
+        panels.append(_search_panel(tried, looks, inside, close, "candidates only", column))
+    marked = "selected" if not rule or points["met"].iloc[chosen] else "closest"
     return dress(
         alt.hconcat(*panels, spacing=30).resolve_scale(color="shared", shape="shared"),
-        "Every point that was tried",
-        subtitle=[f"Numbers: points of the table. Ring: the {marked} one. Bars: 95% intervals. Lower left is better."],
-        description=f"Mean risk against U_m of {short_label(column)} for every point of the search. "
+        "Candidates of the search",
+        subtitle=[f"Numbers: candidates. Ring: the {marked} one. Bars: 95% intervals. Lower left is better."],
+        description=f"Mean risk against U_m of {short_label(column)} for every candidate of the search. "
         + "; ".join(
-            f"{row.told} ({f'{row.scheme}, {marked}' if row.chosen else row.scheme}): "
+            f"{row.label} ({f'{row.scheme}, {marked}' if row.chosen else row.scheme}): "
             f"mean risk {row.up:.3g}, U_m {row.across:.3g}"
             for row in everything.itertuples()
         ),
@@ -340,7 +337,7 @@ def search_map(
 def _by_scheme(
     frame: pd.DataFrame, measure: str, argument: str, *, column: str | None = None, of: str | None = None
 ) -> pd.DataFrame:
-    """Rows of one measure of all records, one a scheme: of one column, and of one analysis if there are several."""
+    """Rows of one measure for all records, one per method, of one variable and one analysis."""
     found = frame[(frame["measure"] == measure) & (frame["group"] == "") & np.isfinite(frame["value"].astype(float))]
     if found.empty:
         raise InputError(argument, f"there is no measure {measure!r}", nearest(measure, frame["measure"].unique()))
@@ -353,14 +350,14 @@ def _by_scheme(
 
 
 def _list_points(points: pd.DataFrame, chosen: int) -> pd.DataFrame:
-    """Where the points of a search lie, how far their bars reach, and how they are told."""
+    """Positions, bars and labels of the candidates of a search."""
     distance, risk = points["U_m"], points["mean_expected_risk"]
     wide, tall = 1.96 * points["U_m_error"], 1.96 * points["mean_expected_risk_error"]
     numbers = np.column_stack([distance, distance - wide, distance + wide, risk, risk - tall, risk + tall])
     table = pd.DataFrame(four_digits(numbers), columns=[*_ACROSS, *_UP])
     table["number"] = [f"{number + 1}" for number in points["point"]]
     table["chosen"] = np.arange(len(points)) == chosen
-    table["told"] = [
+    table["label"] = [
         f"{number}: {short_label(name, 60)}" for number, name in zip(table["number"], points["scheme"], strict=True)
     ]
     table["decided"] = points["decided_why"].to_numpy() if "decided_why" in points else ""
@@ -377,7 +374,7 @@ def _search_panel(
 ) -> Any:
     base = alt.Chart(table)
     titles = (f"U_m of {short_label(column, 24)}", "mean risk of a record")
-    tooltip = [alt.Tooltip("told:N", title="point"), alt.Tooltip("scheme:N", title="state")]
+    tooltip = [alt.Tooltip("label:N", title="candidate"), alt.Tooltip("scheme:N", title="result")]
     tooltip += [alt.Tooltip("decided:N", title="decided by")] if table["decided"].any() else []
     ring = base.transform_filter("datum.chosen").mark_point(
         filled=False, size=320, color="black", strokeWidth=2, opacity=1, shape="circle"
@@ -385,7 +382,7 @@ def _search_panel(
     number = base.mark_text(align="left", baseline="bottom", dx=8, dy=-6)
     layers = [
         *_draw_lines(lines, reach[0], _HALF),
-        # Below the point, which can then still be pointed at.
+        # Below the point, so that its tooltip works.
         ring.encode(x="across:Q", y="up:Q"),
         *_draw_points(base, looks, reach, titles, tooltip),
         number.encode(x="across:Q", y="up:Q", text="number:N"),
@@ -396,7 +393,7 @@ def _search_panel(
 def _draw_points(
     base: alt.Chart, looks: Iterable[Look], reach: tuple[Any, Any], titles: Sequence[Any], tooltip: list[Any]
 ) -> list[alt.Chart]:
-    """Draw points with their bars, as far as they have any, and the legend."""
+    """Draw points with their bars, and the legend."""
     scales = [alt.Scale(domain=list(ends), nice=False, zero=False) for ends in reach]
     x = alt.X("across:Q", scale=scales[0], axis=number_axis(titles[0], ticks=6))
     y = alt.Y("up:Q", scale=scales[1], axis=number_axis(titles[1], ticks=6))
@@ -405,39 +402,39 @@ def _draw_points(
     colour, shape = (by_scheme(looks, kind, legend=legend) for kind in ("color", "shape"))
     wide = base.transform_filter(have_ends("left", "right")).mark_rule(strokeWidth=1.5)
     tall = base.transform_filter(have_ends("bottom", "top")).mark_rule(strokeWidth=1.5)
-    # Of a title of several lines, the first names it.
+    # The first line of a title is the name.
     names = [title if isinstance(title, str) else title[0] for title in titles]
-    told = tell_numbers(dict(zip(("across", "up"), names, strict=True)), ".3~g")
+    numbers = tell_numbers(dict(zip(("across", "up"), names, strict=True)), ".3~g")
     return [
         wide.encode(x="left:Q", x2="right:Q", y=y, color=colour),
         tall.encode(x=x, y="bottom:Q", y2="top:Q", color=colour),
         base.mark_point(filled=True, size=90, opacity=1).encode(
-            x=x, y=y, color=colour, shape=shape, tooltip=[*tooltip, *told]
+            x=x, y=y, color=colour, shape=shape, tooltip=[*tooltip, *numbers]
         ),
     ]
 
 
 def _draw_lines(lines: tuple[float, float], ends: tuple[float, float], size: tuple[int, int]) -> list[alt.Chart]:
-    """Draw the loss of a fresh sample and the risk of the confidential table as dashed lines, where they are known."""
+    """Draw the sampling benchmark and the risk of the confidential data as dashed lines, if known."""
     across, up = lines
-    # Their names lie on the wider side of the upright line, where there is room and nothing is crossed.
+    # Labels are on the wider side of the vertical line.
     side, place, away = ("right", 4, -5) if across > sum(ends) / 2 else ("left", size[0] - 4, 5)
     layers = []
     if np.isfinite(across):
-        fresh = alt.Chart(pd.DataFrame({"across": [across], "told": ["fresh sample"]}))
+        fresh = alt.Chart(pd.DataFrame({"across": [across], "label": ["sampling benchmark"]}))
         text = fresh.mark_text(align=side, baseline="bottom", dx=away, fontStyle="italic")
         layers += [fresh.mark_rule(strokeDash=[2, 3]).encode(x="across:Q")]
-        layers += [text.encode(x="across:Q", y=alt.value(size[1] - 4), text="told:N")]
+        layers += [text.encode(x="across:Q", y=alt.value(size[1] - 4), text="label:N")]
     if np.isfinite(up):
-        own = alt.Chart(pd.DataFrame({"up": [up], "told": [OWN]}))
+        own = alt.Chart(pd.DataFrame({"up": [up], "label": [OWN]}))
         text = own.mark_text(align="left" if side == "right" else "right", baseline="bottom", dy=-3, fontStyle="italic")
         layers += [own.mark_rule(strokeDash=[2, 3]).encode(y="up:Q")]
-        layers += [text.encode(x=alt.value(place), y="up:Q", text="told:N")]
+        layers += [text.encode(x=alt.value(place), y="up:Q", text="label:N")]
     return layers
 
 
 def _reach(values: pd.DataFrame | Floats, *also: float) -> tuple[float, float]:
-    """Ends of an axis that shows all of this and a little more; it begins at 0 where that is the least."""
+    """Range of an axis with a margin; it begins at 0 if that is the minimum."""
     everything = np.append(np.asarray(values, dtype=float), also)
     low, high = float(np.nanmin(everything)), float(np.nanmax(everything))
     margin = 0.1 * ((high - low) or abs(high) or 1.0)

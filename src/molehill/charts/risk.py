@@ -1,4 +1,4 @@
-"""Charts of risk: how it is spread over the records, how it hangs on the radius, and how it moves between schemes."""
+"""Charts of risk: its distribution over the records, by radius, and between methods."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,18 +38,18 @@ _RISK = "identification risk of the record"
 _WIDTH = 480
 _GRID = np.linspace(0.0, 1.0, 101)
 _NARROWEST, _WIDEST = 0.012, 0.05
-# Of a violin and of the mark of its mean, where the violins lie 1 apart.
+# Half widths of a violin and of the mark of its mean; violins are 1 apart.
 _HALF_WIDTH, _HALF_MARK = 0.38, 0.44
 _RISING = COLOURS[4]
 
 
 def risk_histogram(bins: Mapping[str, pd.DataFrame]) -> alt.TopLevelMixin:
-    """Draw how risk is spread over the records, one panel a scheme.
+    """Draw histograms of risk, one panel per method.
 
     Parameters
     ----------
     bins
-        For every scheme by name, the table of `molehill.risk.profile.count_bins`.
+        By method, the result of `molehill.risk.profile.count_bins`.
     """
     looks = scheme_looks(bins)
     table = pd.concat([part.assign(scheme=looks[name].label) for name, part in bins.items()], ignore_index=True)
@@ -76,18 +76,17 @@ def risk_histogram(bins: Mapping[str, pd.DataFrame]) -> alt.TopLevelMixin:
 
 
 def risk_violins(evaluation: "Evaluation", *, measure: RiskMeasure = "realised") -> alt.TopLevelMixin:
-    """Draw how risk is spread over the records under every scheme, with the mean marked.
+    """Draw violins of the records' risk by method, with means.
 
-    The chart holds densities on a grid, quartiles and means, and no risk of a record. Every violin has the same
-    greatest width. Its table is `Evaluation.records`.
+    The chart contains densities on a grid, quartiles and means, and no risk of a record; all violins have the same
+    maximum width. Data: `Evaluation.records`.
 
     Parameters
     ----------
     evaluation
         Of `molehill.evaluate`.
     measure
-        Risk in the released tables, "realised", or over what a scheme could have drawn, "expected": the latter for the
-        schemes that it is known of, beside the confidential table.
+        "realised" risk in the released datasets, or "expected" risk, for the methods for which it is known.
     """
     check_choice("measure", measure, ("realised", "expected"))
     risks = _risks_by_scheme(evaluation, measure)
@@ -96,7 +95,7 @@ def risk_violins(evaluation: "Evaluation", *, measure: RiskMeasure = "realised")
     outlines = [_outline(risk, place).assign(scheme=labels[place]) for place, risk in enumerate(risks.values())]
     marks = pd.DataFrame([_mark(risk, place) for place, risk in enumerate(risks.values())]).assign(scheme=labels)
 
-    # The names lie in a parameter: no text from data is ever part of an expression.
+    # Names are in a parameter: text from data must not be part of an expression.
     names = alt.Axis(
         values=list(range(len(risks))), labelExpr="names[datum.value]", grid=False, ticks=False, labelPadding=8
     )
@@ -111,10 +110,10 @@ def risk_violins(evaluation: "Evaluation", *, measure: RiskMeasure = "realised")
     return dress(
         layers,
         f"{measure.capitalize()} identification risk of the records",
-        subtitle=["Black line: mean. Dark bar: the middle half of the records, their median in white."],
-        description=f"Distribution of the {measure} identification risk over the records, by scheme. "
+        subtitle=["Black line: mean. Dark bar: interquartile range, with the median in white."],
+        description=f"Distribution of the {measure} identification risk over the records, by method. "
         + "; ".join(
-            f"{row.scheme}: mean {row.mean:.3f}, half of the records between {row.quarter:.2f} and {row.three:.2f}"
+            f"{row.scheme}: mean {row.mean:.3f}, interquartile range {row.quarter:.2f} to {row.three:.2f}"
             for row in marks.itertuples()
         ),
         shown=looks.values(),
@@ -122,17 +121,17 @@ def risk_violins(evaluation: "Evaluation", *, measure: RiskMeasure = "realised")
 
 
 def radius_lines(evaluation: "Evaluation", *, radius: float | None = None) -> alt.TopLevelMixin:
-    """Draw the mean risk of every scheme by the radius that the intruder takes for close.
+    """Draw the mean risk of every method by the intruder's radius.
 
-    Its table is `Evaluation.risk`, the measure "radius_mean".
+    Data: `Evaluation.risk`, the measure "radius_mean".
 
     Parameters
     ----------
     evaluation
         Of `molehill.evaluate`.
     radius
-        The agency's own radius, given to `evaluate`: adds the "risk_mean" under it, and marks it. If columns have radii
-        of their own, leave it out.
+        The assumed radius given to `evaluate`: adds its "risk_mean", and marks it. Omit it if variables have different
+        radii.
     """
     table = _risk_by_radius(evaluation, radius)
     looks = evaluation_looks(evaluation, set(table["scheme"]))
@@ -151,11 +150,11 @@ def radius_lines(evaluation: "Evaluation", *, radius: float | None = None) -> al
     points = base.mark_point(filled=True, size=70, opacity=1)
     points = points.encode(x=along, y=up, color=colour, shape=shape, tooltip=tooltip)
     layers = [ends.encode(x=along, y="low:Q", y2="high:Q", color=colour), lines, points]
-    subtitle = ["Bars: 95% intervals over the released tables."] if table["low"].notna().any() else []
+    subtitle = ["Bars: 95% intervals over the released datasets."] if table["low"].notna().any() else []
     if radius is not None:
         own = alt.Chart(pd.DataFrame({"radius": [radius]})).mark_rule(color="#777777", strokeDash=[3, 3])
         layers.insert(0, own.encode(x=along))
-        subtitle.append(f"Dashed: the agency's radius, {radius:g}.")
+        subtitle.append(f"Dashed: the assumed radius, {radius:g}.")
     return dress(
         alt.layer(*layers).properties(width=_WIDTH, height=300),
         "Mean risk by the intruder's radius",
@@ -172,27 +171,27 @@ def radius_lines(evaluation: "Evaluation", *, radius: float | None = None) -> al
 def risk_scatter(
     evaluation: "Evaluation", scheme: str, reference: str, *, measure: RiskMeasure | None = None, step: float = 0.2
 ) -> alt.TopLevelMixin:
-    """Draw every record's risk under one scheme against its risk under another, with the rises marked.
+    """Draw every record's risk under one method against its risk under another, with increases marked.
 
-    At the level of records, so for the internal edition only. At most 2,000 records are drawn, taken at random, and
-    with them all that are marked. Its table is `Evaluation.records`.
+    For internal use only: it shows records. At most 2,000 records are drawn at random, and all marked ones. Data:
+    `Evaluation.records`.
 
     Parameters
     ----------
     evaluation
         Of `molehill.evaluate`.
     scheme, reference
-        Names of releases, or "confidential": upwards and to the right.
+        Names of releases, or "confidential": vertical and horizontal axis.
     measure
-        "expected" risk, where a marked record is a mole: it rises by more than `step` beyond Monte Carlo error. Or
-        "realised", where a marked record rises by more than `step`, be it by chance. By default expected if known.
+        "expected" risk, where marked records are moles (an increase of more than `step` beyond Monte Carlo error), or
+        "realised", where they increase by more than `step`, possibly by chance. By default expected if known.
     step
-        Smallest rise that is marked.
+        Smallest increase marked.
     """
     looks = evaluation_looks(evaluation)
     for argument, name in (("scheme", scheme), ("reference", reference)):
         if name not in looks:
-            raise InputError(argument, f"there is no scheme {name!r}", nearest(f"{name}", looks))
+            raise InputError(argument, f"there is no method {name!r}", nearest(f"{name}", looks))
     if measure is not None:
         check_choice("measure", measure, ("realised", "expected"))
     table, measure = _pair(evaluation, scheme, reference, measure, step)
@@ -200,23 +199,23 @@ def risk_scatter(
     thinned = rest.sample(MOST_POINTS, random_state=0).sort_index() if len(rest) > MOST_POINTS else rest
     own, other = looks[scheme].label, looks[reference].label
     titles = {"across": f"{measure} risk, {other}", "up": f"{measure} risk, {own}"}
-    what = "moles: records whose expected risk rises" if measure == "expected" else "records whose risk rises"
-    told = [f"Triangles: {table['marked'].sum():,} of {len(table):,} {what} by more than {step:g}."]
-    told += _tell_chance(evaluation, scheme, reference, step) if measure == "realised" else []
-    few = f" Of the others {len(thinned):,} are drawn." if len(thinned) < len(rest) else ""
+    what = "moles: records whose expected risk increases" if measure == "expected" else "records whose risk increases"
+    notes = [f"Triangles: {table['marked'].sum():,} of {len(table):,} {what} by more than {step:g}."]
+    notes += _describe_chance(evaluation, scheme, reference, step) if measure == "realised" else []
+    few = f" Of the others {len(thinned):,} are shown." if len(thinned) < len(rest) else ""
     higher, lower = int((table["up"] > table["across"]).sum()), int((table["up"] < table["across"]).sum())
     return dress(
         alt.layer(*_draw_pairs(thinned, table[table["marked"]], titles)).properties(width=400, height=400),
         f"Risk of the records: {own} against {other}",
-        subtitle=[*told, f"Dashed: the same risk under both.{few}"],
-        description=f"Scatter of the {measure} identification risk of each record under {own}, upwards, against "
-        f"{other}, to the right. {' '.join(told)} {higher:,} records lie above the line of equal risk, {lower:,} below "
+        subtitle=[*notes, f"Dashed: equal risk.{few}"],
+        description=f"Scatter plot of the {measure} identification risk of each record under {own} (vertical) against "
+        f"{other} (horizontal). {' '.join(notes)} {higher:,} records lie above the line of equal risk, {lower:,} below "
         "it.",
     )
 
 
 def _risks_by_scheme(evaluation: "Evaluation", measure: RiskMeasure) -> dict[str, Floats]:
-    """Risks of the records by scheme, without the schemes that have none; what the confidential table says is both."""
+    """Risks of the records by method, for methods with known risk; the confidential risk counts as both."""
     risks = {}
     for name in (CONFIDENTIAL, *evaluation.schemes):
         field = "risk" if measure == "realised" or name == CONFIDENTIAL else "expected_risk"
@@ -226,7 +225,7 @@ def _risks_by_scheme(evaluation: "Evaluation", measure: RiskMeasure) -> dict[str
             risks[name] = risk
     if not set(risks) - {CONFIDENTIAL}:
         problem = f"the {measure} risk of no release is known"
-        raise InputError("evaluation", problem, "Give posteriors to evaluate, or choose measure='realised'")
+        raise InputError("evaluation", problem, "Give posteriors to `evaluate`, or use measure='realised'")
     return risks
 
 
@@ -242,11 +241,11 @@ def _mark(risk: Floats, place: int) -> dict[str, Any]:
     mean = round(float(risk.mean()), 4)
     middle = {"mean": mean, "quarter": quarter, "median": median, "three": three}
     ends = {"place": place, "top": place - _HALF_MARK, "bottom": place + _HALF_MARK}
-    return {**middle, **ends, "told": f"mean {risk.mean():.3f}"}
+    return {**middle, **ends, "label": f"mean {risk.mean():.3f}"}
 
 
 def _draw_marks(base: alt.Chart) -> list[alt.Chart]:
-    """Draw quartiles, median and mean over the violins, and the mean in words beside them."""
+    """Draw quartiles, median and mean over the violins, with the mean as text."""
     titles = {"mean": "mean", "quarter": "25%", "median": "median", "three": "75%"}
     tooltip = [alt.Tooltip("scheme:N"), *tell_numbers(titles, ".3f")]
     middle = {"x": "quarter:Q", "x2": "three:Q", "y": "place:Q"}
@@ -257,16 +256,16 @@ def _draw_marks(base: alt.Chart) -> list[alt.Chart]:
         base.mark_rule(strokeWidth=5, color="#333333").encode(**middle, tooltip=tooltip),
         median.encode(x="median:Q", y="place:Q", tooltip=tooltip),
         mean.encode(x="mean:Q", y="top:Q", y2="bottom:Q", tooltip=tooltip),
-        base.mark_text(align="left").encode(x=alt.value(_WIDTH + 10), y="place:Q", text="told:N"),
+        base.mark_text(align="left").encode(x=alt.value(_WIDTH + 10), y="place:Q", text="label:N"),
     ]
 
 
 def _risk_by_radius(evaluation: "Evaluation", radius: float | None) -> pd.DataFrame:
-    """Columns scheme, radius (numbers, or text where columns have their own), value, low, high."""
+    """Columns scheme, radius (numbers, or text if variables have different radii), value, low, high."""
     rows = evaluation.risk
     found = rows[rows["measure"] == "radius_mean"]
     if found.empty:
-        raise InputError("evaluation", "it holds no other radius than the agency's", "Give radii to evaluate")
+        raise InputError("evaluation", "it has only one radius", "Give radii to `evaluate`")
     if found["at"].notna().all():
         if radius is not None:
             found = pd.concat([found, rows[rows["measure"] == "risk_mean"].assign(at=float(radius))])
@@ -275,20 +274,20 @@ def _risk_by_radius(evaluation: "Evaluation", radius: float | None) -> pd.DataFr
         radii = [short_label(of or f"{at:g}") for of, at in zip(found["of"], found["at"], strict=True)]
         found = found.assign(radius=radii)
     else:
-        raise InputError("radius", "the columns have radii of their own", "Leave it out")
+        raise InputError("radius", "the variables have different radii", "Omit it")
     return found[["scheme", "radius", "value", "low", "high"]].reset_index(drop=True).round(4)
 
 
 def _pair(
     evaluation: "Evaluation", scheme: str, reference: str, measure: RiskMeasure | None, step: float
 ) -> tuple[pd.DataFrame, RiskMeasure]:
-    """Columns record, across, up, marked; and the measure, chosen if it was not."""
+    """Columns record, across, up, marked; and the measure used."""
     records = evaluation.records
     own, other = (records[records["scheme"] == name] for name in (scheme, reference))
     known = all(side["expected_risk"].notna().any() for side in (own, other))
     if measure == "expected" and not known:
         problem = "the expected risk of one of the two is not known"
-        raise InputError("measure", problem, "Give its posterior to evaluate, or choose 'realised'")
+        raise InputError("measure", problem, "Give its posterior to `evaluate`, or use 'realised'")
     if measure is None:
         measure = "expected" if known else "realised"
     field = "expected_risk" if measure == "expected" else "risk"
@@ -303,7 +302,7 @@ def _pair(
 
 
 def _draw_pairs(plain: pd.DataFrame, marked: pd.DataFrame, titles: Mapping[str, str]) -> list[alt.Chart]:
-    """Draw records as points, those that are marked as triangles with their number, and the line of equal risk."""
+    """Draw records as points, marked ones as triangles with their number, and the line of equal risk."""
     axes = {"x": share_axis(alt.X, "across", titles["across"]), "y": share_axis(alt.Y, "up", titles["up"])}
     tooltip = tell_numbers(titles, ".3f")
     points = alt.Chart(plain[["across", "up"]].round(3))
@@ -318,12 +317,12 @@ def _draw_pairs(plain: pd.DataFrame, marked: pd.DataFrame, titles: Mapping[str, 
     return layers
 
 
-def _tell_chance(evaluation: "Evaluation", scheme: str, reference: str, step: float) -> list[str]:
-    """How many would rise by chance alone, if the evaluation compared these two with this step."""
+def _describe_chance(evaluation: "Evaluation", scheme: str, reference: str, step: float) -> list[str]:
+    """The number of increases expected by chance, if the evaluation compared these two with this step."""
     rows = evaluation.risk[evaluation.risk["at"] == step]
     compared = set(rows.loc[rows["measure"] == "increases", "scheme"])
     null = rows[(rows["scheme"] == scheme) & (rows["measure"] == "increases_by_chance")]
     if [name for name in evaluation.schemes if name not in compared] != [reference] or null.empty:
         return []
     value, low, high = (float(null[field].iloc[0]) for field in ("value", "low", "high"))
-    return [f"By chance alone there would be {value:,.0f} (95%: {low:,.0f} to {high:,.0f})."]
+    return [f"Expected by chance: {value:,.0f} (95%: {low:,.0f} to {high:,.0f})."]

@@ -1,6 +1,6 @@
-"""Charts of the shape of a column, confidential against released: curves, tails, spread within groups, levels.
+"""Charts of the distribution of a variable, confidential and released: curves, tails, quantiles by group, levels.
 
-They are drawn from `Evaluation.shapes`, whose curves lie on round numbers. For the agency alone.
+Data: `Evaluation.shapes`, whose curves lie on round numbers. For internal use only.
 """
 
 from typing import TYPE_CHECKING, Any, Literal
@@ -38,7 +38,7 @@ _AXES = {
     "above": "share above (logarithmic)",
     "beneath": "share below (logarithmic)",
 }
-# Narrow enough for a small window, for two side by side on paper, and for three on a screen.
+# Two fit side by side on paper, three on a screen.
 _WIDTH, _HEIGHT, _PANEL = 250, 190, (120, 80)
 _BAR = 11
 _QUANTILES = {1: "lowest", 5: "low", 25: "quarter", 50: "median", 75: "upper", 95: "high", 99: "highest"}
@@ -47,19 +47,18 @@ _QUANTILES = {1: "lowest", 5: "low", 25: "quarter", 50: "median", 75: "upper", 9
 def shape_curve(
     evaluation: "Evaluation", column: str, scheme: str, *, curve: CurveKind, by: str = ""
 ) -> alt.TopLevelMixin:
-    """Draw a curve of a numeric column in the confidential table and in a release, whose tables are taken together.
+    """Draw a curve of a numeric variable in the confidential data and in a release, whose datasets are combined.
 
     Parameters
     ----------
     evaluation
         Of `molehill.evaluate`.
     column, scheme
-        Which column of which release.
+        The variable and the release.
     curve
-        "density", "below" (distribution function), "above" or "beneath": a tail, both axes logarithmic, as far as there
-        is a record.
+        "density", "below" (distribution function), "above" or "beneath" (upper or lower tail on logarithmic axes).
     by
-        A known column, for a panel a level of it.
+        A key variable, for one panel per level.
     """
     check_choice("curve", curve, tuple(_TITLES))
     looks = evaluation_looks(evaluation, (CONFIDENTIAL, scheme))
@@ -71,7 +70,7 @@ def shape_curve(
     legend = scheme_legend(looks.values(), lines=True)
     encoded["color"] = by_scheme(looks.values(), "color", legend=legend)
     base = alt.Chart(rows).transform_filter(is_shown())
-    # Wide and pale, so that it is seen under a curve that agrees with it.
+    # Wide and pale, to be visible under a curve that agrees with it.
     below = base.transform_filter(f"datum.scheme == '{CONFIDENTIAL}'").mark_line(strokeWidth=5, opacity=0.35)
     above = base.transform_filter(f"datum.scheme != '{CONFIDENTIAL}'").mark_line(strokeWidth=2)
     chart: Any = alt.layer(below.encode(**encoded), above.encode(**encoded), data=rows)
@@ -85,14 +84,14 @@ def shape_curve(
     return dress(
         chart,
         title,
-        subtitle=["Wide grey line: the confidential table."],
-        description=f"{title}: the confidential table and {looks[scheme].label}. {_tell_gap(rows, looks[scheme])}",
+        subtitle=["Wide grey line: confidential data."],
+        description=f"{title}: confidential data and {looks[scheme].label}. {_describe_gap(rows, looks[scheme])}",
         shown=looks.values(),
     )
 
 
 def group_spread(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopLevelMixin:
-    """Draw where the values of a column lie within groups: median, middle half, and 1% to 99% quantile."""
+    """Draw quantiles of a variable by group: median, interquartile range, and 1% to 99% quantile."""
     looks = evaluation_looks(evaluation, (CONFIDENTIAL, scheme))
     rows = _rows(evaluation, column, looks, "quantile", None)
     rows = rows.assign(
@@ -126,21 +125,23 @@ def group_spread(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopL
     chart = alt.layer(*layers).properties(width=_WIDTH - 70, height=alt.Step(_BAR))
     return dress(
         chart,
-        f"{name} within groups",
-        subtitle=["Thin: 1% to 99% quantile. Thick: the middle half. Gap: median."],
-        description=f"Quantiles of {name} within groups, to three digits. Medians: {_tell_medians(wide)}",
+        f"{name} by group",
+        subtitle=["Thin: 1% to 99% quantile. Thick: interquartile range. White: median."],
+        description=f"Quantiles of {name} by group, to three digits. Medians: {_describe_medians(wide)}",
         shown=looks.values(),
     )
 
 
 def level_shares(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopLevelMixin:
-    """Draw the share of every level of a category, with the difference in hundredths beside it."""
+    """Draw the shares of the levels of a category, with differences in percentage points."""
     looks = evaluation_looks(evaluation, (CONFIDENTIAL, scheme))
     rows = _rows(evaluation, column, looks, "level", "")
     rows = rows.assign(level=[short_label(level, 30) for level in rows["level"]])
     wide = rows.pivot_table(index="level", columns="scheme", values="value", sort=False)
     gaps = wide[looks[scheme].label] - wide[CONFIDENTIAL]
-    told = pd.DataFrame({"level": wide.index, "most": wide.max(axis=1), "told": [f"{100 * gap:+.1f}" for gap in gaps]})
+    labels = pd.DataFrame(
+        {"level": wide.index, "most": wide.max(axis=1), "label": [f"{100 * gap:+.1f}" for gap in gaps]}
+    )
     place = alt.Y("level:N", title=None, sort=list(wide.index), axis=alt.Axis(labelLimit=150))
     share = alt.X("value:Q", title="share of records", axis=alt.Axis(format="%", tickCount=4))
     colour = by_scheme(looks.values(), "color", legend=scheme_legend(looks.values(), lines=False))
@@ -148,33 +149,35 @@ def level_shares(evaluation: "Evaluation", column: str, scheme: str) -> alt.TopL
     tooltip = [alt.Tooltip("level:N"), alt.Tooltip("scheme:N"), alt.Tooltip("value:Q", title="share", format=".1%")]
     bars = alt.Chart(rows).transform_filter(is_shown()).mark_bar(opacity=0.75)
     bars = bars.encode(x=share, y=place, yOffset=beside, color=colour, tooltip=tooltip)
-    texts = alt.Chart(told).mark_text(align="left", dx=6).encode(x=alt.X("most:Q"), y=place, text="told:N")
+    texts = alt.Chart(labels).mark_text(align="left", dx=6).encode(x=alt.X("most:Q"), y=place, text="label:N")
     name = short_label(column)
     return dress(
         alt.layer(bars, texts).properties(width=_WIDTH - 90, height=2.5 * _BAR * len(wide)),
         f"Levels of {name}",
-        subtitle=["Beside the bars: released less confidential, in hundredths."],
-        description=f"Shares of the levels of {name}; differences in hundredths: "
-        + ", ".join(f"{row.level} {row.told}" for row in told.itertuples()),
+        subtitle=["Numbers: released minus confidential share, in percentage points."],
+        description=f"Shares of the levels of {name}; differences in percentage points: "
+        + ", ".join(f"{row.level} {row.label}" for row in labels.itertuples()),
         shown=looks.values(),
     )
 
 
 def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
-    """Draw how far every pair of columns lies apart, by what two samples of one population would show: 1 is no loss.
+    """Draw the distance of every two-way marginal relative to the sampling benchmark: 1 is no loss.
 
     Parameters
     ----------
     evaluation, scheme
-        Of `molehill.evaluate`, and which release.
+        Of `molehill.evaluate`, and the release.
     """
     shapes = evaluation.shapes
     rows = shapes[(shapes["curve"] == "pair") & (shapes["scheme"] == scheme)]
     if rows.empty:
-        raise InputError("scheme", f"{scheme!r} has no pairs of columns", "Give a release whose columns were compared")
-    # Two samples differ by the root of 2 times what a sample differs from its population.
+        raise InputError(
+            "scheme", f"{scheme!r} has no pairs of variables", "Give a release whose variables were compared"
+        )
+    # Two samples differ by sqrt(2) times the difference of a sample from its population.
     ratio = rows["value"] / (np.sqrt(2) * rows["at"]).where(rows["at"] > 0)
-    told = pd.DataFrame(
+    pairs = pd.DataFrame(
         {
             "column": [short_label(name, 18) for name in rows["column"]],
             "other": [short_label(name, 18) for name in rows["by"]],
@@ -183,9 +186,9 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
             "fresh": rows["at"],
         }
     )
-    # In the order of the columns, and not of how far they lie apart.
+    # In the order of the variables.
     order = [short_label(name, 18) for name in dict.fromkeys([*shapes["column"], *rows["by"]])]
-    across, down = ([name for name in order if name in set(told[axis])] for axis in ("other", "column"))
+    across, down = ([name for name in order if name in set(pairs[axis])] for axis in ("other", "column"))
     axis: dict[str, Any] = {"title": None, "axis": alt.Axis(labelLimit=120, labelAngle=-60)}
     place = {
         "x": alt.X("other:N", sort=across, **axis),
@@ -193,13 +196,13 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
     }
     colour = alt.Color(
         "ratio:Q",
-        title="distance of the pair, two samples of one population: 1",
+        title="distance relative to the sampling benchmark",
         scale=alt.Scale(domain=[0.5, 1, 2, 4], range=["#ffffff", "#f0ede8", "#fdae6b", "#a63603"], clamp=True),
         legend=alt.Legend(orient="bottom", gradientLength=220, titleLimit=420, values=[0.5, 1, 2, 4], format="~g"),
     )
     tooltip = [alt.Tooltip("column:N"), alt.Tooltip("other:N", title="and")]
     tooltip += [alt.Tooltip(f"{name}:Q", format=".3f") for name in ("ratio", "distance", "fresh")]
-    base = alt.Chart(told).encode(**place)
+    base = alt.Chart(pairs).encode(**place)
     cells = base.mark_rect(stroke="white").encode(color=colour, tooltip=tooltip)
     layers = [cells]
     step = 34 if len(across) <= 12 else 22
@@ -207,13 +210,16 @@ def pair_matrix(evaluation: "Evaluation", scheme: str) -> alt.TopLevelMixin:
         dark = alt.condition("datum.ratio > 3", alt.value("white"), alt.value("#222222"))
         text = alt.Text("ratio:Q", format=".1f")
         layers.append(base.mark_text(fontSize=11).encode(text=text, color=dark, tooltip=tooltip))
-    worst = told.sort_values("ratio", ascending=False).head(3)
+    worst = pairs.sort_values("ratio", ascending=False).head(3)
     named = "; ".join(f"{row.column} and {row.other} {row.ratio:.2f}" for row in worst.itertuples())
     return dress(
         alt.layer(*layers).properties(width=alt.Step(step), height=alt.Step(step)),
-        "Pairs of columns",
-        subtitle=["How far a pair lies from the confidential table;", "1: as two samples of one population would."],
-        description=f"How far pairs of columns lie apart, two samples of one population being 1. Farthest: {named}.",
+        "Pairs of variables",
+        subtitle=[
+            "Distance of two-way marginals from the confidential data,",
+            "relative to the sampling benchmark (1).",
+        ],
+        description=f"Distance of pairs of variables relative to the sampling benchmark. Largest: {named}.",
     )
 
 
@@ -222,7 +228,7 @@ def _rows(evaluation: "Evaluation", column: str, looks: dict[str, Look], curve: 
     chosen = (shapes["column"] == column) & (shapes["curve"] == curve) & shapes["scheme"].isin(list(looks))
     rows = shapes[chosen if by is None else chosen & (shapes["by"] == by)]
     if rows.empty:
-        raise InputError("column", f"{column!r} has no such curve", "Give a replaced column of that kind")
+        raise InputError("column", f"{column!r} has no such curve", "Use a synthesized variable of that kind")
     labels = {name: look.label for name, look in looks.items()}
     texts = {name: [short_label(text, 30) if text else "" for text in rows[name]] for name in ("by", "group", "level")}
     return rows[["at", "value"]].assign(scheme=rows["scheme"].map(labels), **texts).reset_index(drop=True)
@@ -237,7 +243,7 @@ def _along(curve: str, name: str, rows: pd.DataFrame, *, small: bool) -> alt.X:
 
 
 def _marks(values: pd.Series, steps: tuple[int, ...]) -> list[float]:
-    """Round numbers within a logarithmic axis; fewer of them on a long one."""
+    """Round numbers as ticks of a logarithmic axis, fewer on a long one."""
     low, high = float(values.min()), float(values.max())
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     marks = [step * 10.0**power for power in powers for step in (steps if len(powers) <= 4 else (1,))]
@@ -245,24 +251,24 @@ def _marks(values: pd.Series, steps: tuple[int, ...]) -> list[float]:
 
 
 def _up(curve: str, rows: pd.DataFrame, *, small: bool) -> alt.Y:
-    # Beside a small panel it would run into the next.
+    # The title of a small panel would overlap with the next panel.
     title = None if small else _AXES[curve]
     if curve == "density":
         return alt.Y("value:Q", axis=alt.Axis(title=title, labels=False, ticks=False), scale=alt.Scale(zero=True))
     if curve == "below":
         return alt.Y("value:Q", axis=alt.Axis(title=title, format="%", tickCount=5))
-    told = "datum.value >= 0.01 ? format(datum.value, '.0%') : format(datum.value, '~%')"
-    axis = alt.Axis(title=title, labelExpr=told, values=_marks(rows["value"], (1,)))
+    label = "datum.value >= 0.01 ? format(datum.value, '.0%') : format(datum.value, '~%')"
+    axis = alt.Axis(title=title, labelExpr=label, values=_marks(rows["value"], (1,)))
     return alt.Y("value:Q", axis=axis, scale=alt.Scale(type="log"))
 
 
-def _tell_gap(rows: pd.DataFrame, look: Look) -> str:
+def _describe_gap(rows: pd.DataFrame, look: Look) -> str:
     wide = rows.pivot_table(index=["group", "at"], columns="scheme", values="value").dropna()
     if look.label not in wide or CONFIDENTIAL not in wide or wide.empty:
         return ""
     gap, top = (wide[look.label] - wide[CONFIDENTIAL]).abs().max(), wide[CONFIDENTIAL].max()
-    return f"Greatest gap, of the height of the confidential curve: {gap / top:.1%}." if top else ""
+    return f"Largest difference, of the height of the confidential curve: {gap / top:.1%}." if top else ""
 
 
-def _tell_medians(wide: pd.DataFrame) -> str:
+def _describe_medians(wide: pd.DataFrame) -> str:
     return "; ".join(f"{row.place}, {row.scheme} {row.median:,.4g}" for row in wide.itertuples())

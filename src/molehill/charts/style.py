@@ -1,4 +1,4 @@
-"""How charts look: for every scheme its label, colour, shape and dash, and one style for all of them."""
+"""Style of charts: label, colour, shape and dash of every method, and common chart properties."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,19 +13,19 @@ from molehill.tables.labels import LONGEST, short_label
 if TYPE_CHECKING:
     from molehill.evaluation.evaluation import Evaluation
 
-# Okabe and Ito's colours: told apart by people with any colour vision, and in grey.
+# Okabe and Ito's palette, distinguishable with any colour vision and in grey.
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#56B4E9", "#F0E442", "#000000")
-# As molehill.evaluation calls it, which is slow to load.
+# As in molehill.evaluation, which is slow to import.
 CONFIDENTIAL = "confidential"
-# More could not be told apart, and would only make the file larger.
+# Maximum number of points of a chart.
 MOST_POINTS = 2000
 
-# Yellow is too pale for a line on paper, and black is the confidential table.
+# Yellow is too pale for a line on paper, and black is the confidential data.
 _SCHEME_COLOURS = COLOURS[:6]
-# Seven of each beside six colours: two schemes look alike only when there are more than 42.
+# Seven of each with six colours: up to 42 methods look different.
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "triangle-down", "triangle-right", "triangle-left")
 _DASHES = ((1, 0), (8, 3), (2, 2), (8, 3, 2, 3), (12, 3), (5, 2, 1, 2, 1, 2), (4, 4))
-# Schemes that the library makes keep their looks whatever stands beside them.
+# Built-in methods always look the same.
 _USUAL = ("unweighted", "marginal", "pairwise", "topcoding")
 
 _INK = "#333333"
@@ -33,7 +33,7 @@ _INK = "#333333"
 
 @dataclass(frozen=True)
 class Look:
-    """How a scheme is drawn: alone its colour, its shape or its dash tells it from the others."""
+    """How a method is drawn: colour, shape and dash each identify it."""
 
     label: str
     colour: str
@@ -42,10 +42,10 @@ class Look:
 
 
 def scheme_looks(names: Iterable[str]) -> dict[str, Look]:
-    """Give every scheme its look, the same in every chart that is made with the same names in the same order.
+    """The looks of methods, the same in all charts with the same names in the same order.
 
-    The confidential table is black, and "unweighted", "marginal", "pairwise" and "topcoding" always look the same.
-    The others take what is left, in the order of their names here. Labels are short, one line and all different.
+    The confidential data are black, and "unweighted", "marginal", "pairwise" and "topcoding" always look the same. The
+    others get the remaining looks in the order of their names. Labels are short and distinct.
 
     Examples
     --------
@@ -75,13 +75,13 @@ def scheme_looks(names: Iterable[str]) -> dict[str, Look]:
 
 
 def evaluation_looks(evaluation: "Evaluation", names: Collection[str] | None = None) -> dict[str, Look]:
-    """Looks of the confidential table and of every release of an evaluation, or of those among the names."""
+    """Looks of the confidential data and of the releases of an evaluation, or of the named ones."""
     looks = scheme_looks([CONFIDENTIAL, *evaluation.schemes])
     return {name: look for name, look in looks.items() if names is None or name in names}
 
 
 def four_digits(values: Floats) -> Floats:
-    """Round numbers to what can be seen in a chart."""
+    """Round numbers to four significant digits."""
     return np.vectorize(lambda value: float(f"{value:.4g}"), otypes=[float])(values)
 
 
@@ -95,15 +95,15 @@ def by_scheme(looks: Iterable[Look], kind: str, *, legend: alt.Legend | None = N
 
 
 def panel_by_scheme(looks: Iterable[Look]) -> alt.Row:
-    """Lay the schemes of the field `scheme` in panels below each other."""
+    """One panel per method of the field `scheme`, stacked."""
     header = alt.Header(labelFontSize=13, labelOrient="top", labelAnchor="start")
     return alt.Row("scheme:N", title=None, sort=[look.label for look in looks], header=header)
 
 
 def scheme_legend(looks: Iterable[Look], *, lines: bool) -> alt.Legend:
-    """Make the legend of a chart that tells the schemes by colour and dash of lines, or colour and shape of points."""
+    """Legend of methods, by colour and dash of lines or colour and shape of points."""
     many = max(len(look.label) for look in looks) <= 18
-    # The outline of a point would be dashed as the line through it is.
+    # Otherwise the outline of a point would be dashed like its line.
     size, stroke = (500, 2) if lines else (90, 0)
     return alt.Legend(
         orient="bottom",
@@ -119,13 +119,13 @@ def scheme_legend(looks: Iterable[Look], *, lines: bool) -> alt.Legend:
 def number_axis(
     title: str | Sequence[str] | None, values: Sequence[float] | None = None, *, ticks: int | None = None
 ) -> alt.Axis:
-    """Make an axis of amounts, of which 50,000 is told as 50k."""
-    # The axis's own way to shorten numbers gives all of them one unit, and 500 among millions is then 0M.
-    told = "abs(datum.value) < 10000 ? format(datum.value, ',~g') : format(datum.value, '~s')"
+    """Axis of amounts, with 50,000 written as 50k."""
+    # Vega's own abbreviation uses one unit for all numbers, so that 500 among millions would be 0M.
+    label = "abs(datum.value) < 10000 ? format(datum.value, ',~g') : format(datum.value, '~s')"
     optional: dict[str, Any] = {
         name: given for name, given in (("values", values), ("tickCount", ticks)) if given is not None
     }
-    return alt.Axis(title=title, labelExpr=told, **optional)
+    return alt.Axis(title=title, labelExpr=label, **optional)
 
 
 def share_axis(channel: Any, field: str, title: str) -> Any:
@@ -134,26 +134,26 @@ def share_axis(channel: Any, field: str, title: str) -> Any:
 
 
 def tell_numbers(titles: Mapping[str, str], pattern: str) -> list[Any]:
-    """Make the tooltip of some fields, with their titles."""
+    """Tooltips of numeric fields, with their titles."""
     return [alt.Tooltip(f"{field}:Q", title=title, format=pattern) for field, title in titles.items()]
 
 
 def is_shown() -> str:
-    """Filter that leaves the schemes which `shown` names."""
+    """Filter for the methods named by `shown`."""
     return "indexof(shown, datum.scheme) >= 0"
 
 
 def have_ends(low: str, high: str) -> str:
-    """Filter that leaves what has an interval."""
+    """Filter for values with an interval."""
     return f"isValid(datum.{low}) && isValid(datum.{high})"
 
 
 def dress(
     chart: Any, title: str, *, description: str, subtitle: Sequence[str] = (), shown: Iterable[Look] = ()
 ) -> alt.TopLevelMixin:
-    """Give a chart its title, its text alternative and the style of all charts.
+    """Add title, text alternative and common style to a chart.
 
-    With the looks that are `shown` it gets the parameter of that name: a page may set it to choose schemes.
+    With `shown` it gets the parameter of that name, by which a page can select methods.
     """
     labels = [look.label for look in shown]
     if labels:
@@ -170,7 +170,7 @@ def dress(
         offset=12,
         limit=640,
     )
-    # A label for every mark would only repeat the data to a screen reader, point after point.
+    # Without a label for every mark, which a screen reader would read point by point.
     return chart.properties(title=heading, description=description, background="white").configure(
         aria=False,
         font="Helvetica Neue, Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif",
@@ -197,5 +197,5 @@ def dress(
 
 
 def title_panel(title: str) -> alt.TitleParams:
-    """Make the title of one of several panels."""
+    """Title of one of several panels."""
     return alt.TitleParams(title, anchor="start", fontSize=12, fontWeight="bold", offset=6)

@@ -31,7 +31,7 @@ from molehill.utility.sides import read_numbers, read_parts
 
 _WIDTH = 480
 _POINTS = 160
-# Cells of the grid that weights and values are counted in, at first: along and up.
+# Initial grid of weights and values: cells along both axes.
 _CELLS = (160, 100)
 
 
@@ -43,24 +43,24 @@ def densities(
     schemes: Iterable[str] | None = None,
     missing: Missing = "error",
 ) -> alt.TopLevelMixin:
-    """Draw the density of a numeric column in the confidential table and under every scheme.
+    """Draw the density of a numeric variable in the confidential data and by method.
 
-    All curves have the same bandwidth, Silverman's of the confidential table. The tables of a scheme are taken
-    together. The chart ends at round numbers inside the 0.5% and 99.5% quantiles of the confidential values (further
-    inside where that is fewer than five records), and holds the curves on a grid.
+    All curves have Silverman's bandwidth of the confidential data; the datasets of a method are combined. The chart
+    ends at round numbers inside the 0.5% and 99.5% quantiles of the confidential values (further inside if that is
+    fewer than five records), and contains the curves on a grid.
 
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     released
-        By name of the scheme, one released table or a sequence of them.
+        By method, one released dataset or a sequence of them.
     column
-        A numeric column.
+        A numeric variable.
     schemes
-        Names of all schemes of a report, if some are not drawn here: so each looks as it does elsewhere.
+        Names of all methods of a report, for the same looks in all charts.
     missing
-        "keep" leaves the records without a value out; "error" refuses them.
+        Missing values: "error", or "keep" (the record is left out).
     """
 
     def draw(values: dict[str, Floats], grid: Floats) -> dict[str, Floats]:
@@ -85,10 +85,10 @@ def ecdfs(
     schemes: Iterable[str] | None = None,
     missing: Missing = "error",
 ) -> alt.TopLevelMixin:
-    """Draw which share of the records lies at or below each value, in the confidential table and under every scheme.
+    """Draw the distribution function of a numeric variable in the confidential data and by method.
 
-    The greatest vertical gap to the confidential curve is U_m (where it lies inside the chart). Parameters, grid and
-    ends are those of `densities`. Its table is that of `molehill.utility.ecdf_distances`.
+    The largest vertical difference to the confidential curve is U_m, if it lies inside the chart. Parameters and grid
+    as in `densities`.
     """
 
     def draw(values: dict[str, Floats], grid: Floats) -> dict[str, Floats]:
@@ -107,28 +107,28 @@ def ecdfs(
 def weights_scatter(
     weights: ArrayLike | Mapping[str, ArrayLike], values: ArrayLike, *, column: str = "sensitive value"
 ) -> alt.TopLevelMixin:
-    """Draw the weights of the records against their sensitive values.
+    """Draw risk weights against sensitive values; for internal use only.
 
-    For the internal edition only. The records are counted in the cells of a fine grid, at most 2,000 of them filled;
-    a point is a cell, the darker the more records it holds. So every record counts, and no value is in the chart.
+    Records are counted in the cells of a fine grid, at most 2,000 of them non-empty. A point is a cell, darker for more
+    records; the chart contains no value.
 
     Parameters
     ----------
     weights
-        One from 0 to 1 per record, as of `risk_weights`; or several of these by name, each for a panel.
+        One from 0 to 1 per record, as from `risk_weights`; or several of these by name, one panel each.
     values
-        One per record. A record without a value is left out.
+        One per record; records with a missing value are left out.
     column
-        What the values are, for the axis.
+        Title of the axis.
     """
     panels = dict(weights) if isinstance(weights, Mapping) else {"": weights}
     numbers = np.asarray(values, dtype=np.float64)
     for one in panels.values():
         if np.shape(np.asarray(one)) != numbers.shape or numbers.ndim != 1:
-            raise InputError("weights", "they are not of the length of the values", "Give one weight per record")
+            raise InputError("weights", "their number differs from that of the values", "Give one weight per record")
     present = np.isfinite(numbers)
     if not present.any():
-        raise InputError("values", "there is none", "Give one value per record")
+        raise InputError("values", "all are missing", "Give one value per record")
     numbers = numbers[present]
     up = {label: np.asarray(one, dtype=np.float64)[present] for label, one in panels.items()}
     looks = scheme_looks(panels)
@@ -143,7 +143,7 @@ def weights_scatter(
     return dress(
         chart,
         f"Weights against {name}",
-        subtitle=["Darker points: more records. Values are told to about a hundredth of the scale."],
+        subtitle=["Darker points: more records. Values are rounded to about a hundredth of the axis."],
         description=f"Weights of the records against {name}. "
         + "; ".join(
             f"{looks[label].label + ': ' if label else ''}mean weight {one.mean():.2f}, "
@@ -159,7 +159,7 @@ def _looks(released: Mapping[str, Any], schemes: Iterable[str] | None) -> dict[s
 
 
 def _read(data: Any, released: Mapping[str, Any], column: str, missing: Missing) -> dict[str, Floats]:
-    """Values of the confidential table and of the tables of every scheme taken together."""
+    """Values of the confidential data and, by method, of all datasets combined."""
     values = {}
     for name, tables in released.items():
         part = read_parts(data, tables, [column], groups=None, missing=missing, argument="column")[0]
@@ -179,7 +179,7 @@ def _draw_curves(
     grid = masked_grid(values[CONFIDENTIAL], _POINTS)
     curves = draw(values, grid)
     top = float(curves[CONFIDENTIAL].max())
-    # Four digits of what can be seen: more would only make the file larger.
+    # Four visible digits.
     digits = int(3 - np.floor(np.log10(max(curve.max() for curve in curves.values()))))
     frames = [
         pd.DataFrame({"scheme": looks[name].label, "value": grid, "share": curve.round(digits)})
@@ -195,7 +195,7 @@ def _draw_curves(
         "strokeDash": by_scheme(looks.values(), "strokeDash", legend=legend),
     }
     base = alt.Chart(table).transform_filter(is_shown())
-    # Wide and pale, so that it is seen under a curve that agrees with it.
+    # Wide and pale, to be visible under a curve that agrees with it.
     below = base.transform_filter(f"datum.scheme == '{CONFIDENTIAL}'").mark_line(strokeWidth=5, opacity=0.35)
     lines = base.transform_filter(f"datum.scheme != '{CONFIDENTIAL}'").mark_line(strokeWidth=2)
     gaps = {name: float(np.abs(curve - curves[CONFIDENTIAL]).max()) for name, curve in curves.items()}
@@ -203,8 +203,8 @@ def _draw_curves(
     return dress(
         alt.layer(below.encode(**encoded), lines.encode(**encoded)).properties(width=_WIDTH, height=280),
         title,
-        subtitle=[f"Wide grey line: the confidential table. {tails}"],
-        description=f"{title}, a curve for each scheme. Greatest gap to the confidential curve, of its height: "
+        subtitle=[f"Wide grey line: confidential data. {tails}"],
+        description=f"{title}, one curve per method. Largest difference to the confidential curve, of its height: "
         + "; ".join(f"{looks[name].label} {gap / top:.1%}" for name, gap in gaps.items() if name != CONFIDENTIAL),
         shown=looks.values(),
     )
@@ -212,10 +212,10 @@ def _draw_curves(
 
 def _draw_cells(cells: pd.DataFrame, along: alt.X) -> alt.Chart:
     most = int(cells["records"].max())
-    # Pale, but a cell of one record must be seen.
+    # A cell of one record must be visible.
     shades = alt.Scale(type="sqrt", domain=[1, max(most, 2)], range=["#9cc7e3", COLOURS[0], "#001a2b"])
     values = sorted({1, max(most // 2, 1), most})
-    # As symbols: the drawing library numbers gradients on and on, and no two drawings would be the same bytes.
+    # Symbols instead of a gradient, whose number would change the bytes of every drawing.
     legend = alt.Legend(type="symbol", title="records", values=values, format=",d")
     points = alt.Chart(cells).mark_point(filled=True, opacity=1, size=14)
     points = points.encode(
@@ -228,7 +228,7 @@ def _draw_cells(cells: pd.DataFrame, along: alt.X) -> alt.Chart:
 
 
 def _bend(values: Floats) -> float:
-    """Where an axis turns from linear to logarithmic, so that a long tail leaves the rest room; 0 for nowhere."""
+    """Where the axis of a long-tailed variable changes from linear to logarithmic; 0 for a linear axis."""
     quarter, three = np.quantile(values, [0.25, 0.75])
     sizes = np.abs(values[values != 0])
     if not len(sizes) or np.ptp(values) <= 12 * (three - quarter):
@@ -247,7 +247,7 @@ def _value_axis(values: Floats, bend: float, title: str) -> alt.X:
 
 
 def _count_cells(values: Floats, weights: Floats, bend: float) -> pd.DataFrame:
-    """Columns value, weight, records: centres of the filled cells of a grid, which lies on round places."""
+    """Columns value, weight, records: centres of the non-empty cells of a grid of round numbers."""
     places = np.sign(values) * np.log1p(np.abs(values) / bend) if bend else values
     fineness = 1.0
     while True:

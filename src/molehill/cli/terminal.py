@@ -25,9 +25,8 @@ from molehill.plan.settings import FATES, Settings, printable
 from molehill.plan.suggest import Suggestion
 from molehill.report.dossier import tell_cost, tell_runners_up
 from molehill.report.trail import WORDS, Verification, show_fingerprint
-from molehill.risk.identification import ConfidentialRisk
+from molehill.risk.identification import ConfidentialRisk, risk_weights
 from molehill.risk.profile import RiskProfile
-from molehill.risk.weights import risk_weights
 from molehill.surveys.design import SurveyDesign
 from molehill.tables.cells import declare_missing
 from molehill.tables.formats.formats import read_table

@@ -294,7 +294,7 @@ def _read_releases(view: View, released: Any, key: str | None, *, linked: bool) 
     if key is not None or not linked:
         return found
     return {
-        name: [one if one.rows is not None else replace(one, rows=find_rows(view, one.table)) for one in readings]
+        name: [one if one.rows is not None else replace(one, rows=find_rows(view, one)) for one in readings]
         for name, readings in found.items()
     }
 

@@ -164,6 +164,7 @@ def list_findings(
         *_remark_new_people(evaluation, scheme, teller),
         *_remark_utility(evaluation, scheme, teller),
         *_remark_scores(evaluation, scheme, teller),
+        *_remark_left_out(evaluation, teller),
     ]
     return sorted(found, key=lambda remark: WEIGHTS.index(remark.weight))
 
@@ -236,6 +237,19 @@ def _remark_scores(evaluation: "Evaluation", scheme: str, teller: Teller) -> Ite
         parts = [f"set {number} bound{'' if number == 1 else 's'} of its own"] if number else []
         parts += [f"turned {off} rule{'' if off == 1 else 's'} off"] if off else []
         yield Remark(f"The agency {' and '.join(parts)}: scorecard and recommendation go by that.", "scorecard")
+
+
+def _remark_left_out(evaluation: "Evaluation", teller: Teller) -> Iterator[Remark]:
+    """Attacks that nobody made: what they would have found, no recommendation can know."""
+    if teller.edition == "public" or not evaluation.is_linked:
+        return
+    taken = {*evaluation.measures["id"]}
+    left = [rule.measure for rule in list_rules(evaluation) if rule.asked and rule.family in _OF_A_PERSON]
+    left = [name for name in left if name not in taken]
+    if left:
+        others = f" and {len(left) - 2} others" if len(left) > 3 else ""
+        clause = f"measures of risk were left out: {join_names(left[:2] if others else left)}{others}"
+        yield Remark(_sentence(clause), "scorecard", "decide", clause)
 
 
 def weigh(rule: Rule, colour: Colour) -> Weight:

@@ -32,6 +32,7 @@ from molehill.risk.identification import (
     refuse_small,
     release_risk,
     risk_floor,
+    risk_weights,
 )
 from molehill.risk.intruder import Intruder, View, read_part
 from molehill.risk.profile import (
@@ -49,7 +50,6 @@ from molehill.risk.profile import (
     tell_bins,
     tell_patterns,
 )
-from molehill.risk.weights import risk_weights
 from molehill.runtime import parallel_map
 from molehill.tables.intervals import Figure, figure_of_runs, mean_over_tables, resampled_counts
 from molehill.tables.patterns import coded_otherwise

@@ -1,6 +1,6 @@
-"""The synthesizers that ship: each a function that returns a synthesizer for one sensitive column.
+"""Built-in synthesizers: functions that return a synthesizer of one sensitive variable.
 
-Each is loaded when it is first asked for: a forest needs neither JAX nor NumPyro.
+They are loaded on first use: a forest needs neither JAX nor NumPyro.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["forest", "multinomial", "negative_binomial", "normal_linear", "poisson", "semicontinuous", "tdp_mixture"]
 
-# Where the synthesizers that run on JAX are defined.
+# Modules of the synthesizers that run on JAX.
 _ON_DEMAND = {
     "multinomial": "categories",
     "negative_binomial": "counts",
@@ -45,10 +45,10 @@ def __dir__() -> list[str]:
 
 @dataclass(frozen=True)
 class BuiltIn:
-    """A synthesizer that settings can name: its name, for which kind of column, and which settings it takes.
+    """A synthesizer that settings can name: its name, the kind of variable, and the settings it takes.
 
-    `choose` gives the arguments that are chosen by the values of the column, where settings say "auto". `any_kind`
-    tells that it takes columns of any kind, and says itself which values are missing.
+    `choose` returns arguments chosen from the values of the variable where settings say "auto". `any_kind` marks a
+    synthesizer of variables of any kind, which also models missing values.
     """
 
     name: str
@@ -59,7 +59,7 @@ class BuiltIn:
 
     @property
     def make(self) -> Callable[..., Any]:
-        """The function that makes it, loaded only now."""
+        """The function that creates it."""
         return forest if self.name == "forest" else __getattr__(self.name)
 
 

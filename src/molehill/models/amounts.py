@@ -1,4 +1,4 @@
-"""Amounts: a public support, and values transformed and standardized for a model."""
+"""Amounts: value ranges, and transformed and standardized values for a model."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,29 +14,29 @@ from molehill.tables.table import Table, find_columns
 
 
 def check_support(lower: float | None, upper: float | None) -> Support:
-    """Accept ends of the public support, none of which need be given."""
+    """Check a value range, whose ends are optional."""
     for argument, end in (("lower", lower), ("upper", upper)):
         if end is not None and (isinstance(end, bool | str) or np.isnan(end)):
             raise InputError(argument, "it must be a number", "Give a number in the units of the data, or None")
     low, high = -np.inf if lower is None else float(lower), np.inf if upper is None else float(upper)
     if low >= high:
-        raise InputError("lower", "it is not below upper", "Give the smallest and the largest value that may appear")
+        raise InputError("lower", "it is not below upper", "Give the smallest and the largest value allowed")
     return low, high
 
 
 def learn_amount(
     table: Table, weights: Floats, column: str, transform: Transform, support: Support, *, standardize: bool = True
 ) -> tuple[Floats, Booleans, dict[str, Any]]:
-    """Transform and standardize a numeric column, by its weighted moments: a record of weight 0 has no part in them.
+    """Transform a numeric variable and standardize it by its weighted moments.
 
     Returns
     -------
     outcome
-        The standardized values, 0 where there is none.
+        The standardized values, 0 where missing.
     counted
-        Which records have a value and a weight; if none of those with a value has one, all of these.
+        Records with a value and a positive weight; if there are none, all records with a value.
     facts
-        How the values were made: centre and scale among it.
+        The encoding, including centre and scale.
     """
     values = find_amounts(table, column)
     present = ~np.isnan(values)
@@ -46,10 +46,10 @@ def learn_amount(
     if transform in POSITIVE and (chosen <= 0).any():
         first = int(np.flatnonzero(present & (values <= 0))[0])
         problem = f"{column!r} is not positive in {int((chosen <= 0).sum()):,} record(s), the first in row {first + 1}"
-        raise InputError("transform", problem, "Choose 'identity' or 'signed', or the semicontinuous synthesizer")
+        raise InputError("transform", problem, "Use 'identity' or 'signed', or the semicontinuous synthesizer")
     moved = apply_transform(chosen, transform)
     if len(moved) > 1 and moved.min() == moved.max():
-        raise InputError("column", f"{column!r} is the same for every record", "Release it as it is")
+        raise InputError("column", f"{column!r} is the same for every record", "Keep it unchanged")
     counts = weights[present] if weights[present].any() else np.ones(len(moved))
     centre, scale = 0.0, 1.0
     if standardize:
@@ -61,7 +61,7 @@ def learn_amount(
 
 
 def observe_amount(table: Table, *, facts: Mapping[str, Any]) -> Observed:
-    """Other values of an amount, transformed and standardized as those that were learned from."""
+    """Other values of an amount, encoded like the learned ones."""
     values = column_numbers(table, facts["column"])
     there = values > 0 if facts["transform"] in POSITIVE else ~np.isnan(values)
     outcome = np.zeros(len(values))
@@ -70,10 +70,10 @@ def observe_amount(table: Table, *, facts: Mapping[str, Any]) -> Observed:
 
 
 def find_amounts(table: Table, column: str) -> Floats:
-    """Give the values of a numeric column that the table must have, NaN where missing, finite elsewhere."""
+    """Values of a numeric variable, NaN where missing; infinite values are an error."""
     find_columns(table, [column], "column")
     values = column_numbers(table, column)
     refuse_infinite(values, column)
     if np.isnan(values).all():
-        raise InputError("column", f"{column!r} is missing in every record", "Choose a column with values")
+        raise InputError("column", f"{column!r} is missing in every record", "Choose another variable")
     return values

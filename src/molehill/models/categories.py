@@ -1,4 +1,4 @@
-"""Multinomial regression for a categorical column.
+"""Multinomial regression for a categorical variable.
 
 P(level k) proportional to exp(x beta_k),  beta of the first level 0,  intercepts ~ N(0, 2.5^2),  the others ~ N(0, 1)
 """
@@ -31,17 +31,17 @@ def multinomial(
     breaks: Mapping[str, Sequence[float]] | None = None,
     kinds: Mapping[str, Kind] | None = None,
 ) -> Synthesizer:
-    """Replace a categorical column by draws from a multinomial (with two levels: logistic) regression.
+    """Synthesize a categorical variable by a multinomial (with two levels: logistic) regression.
 
-    Predictions are the numbers of the levels, in the order of the categories, sorted otherwise. Only levels that occur
-    are drawn. The site `beta` has one row per design column and one column per level but the first.
+    Predictions are level codes, in the order of the categories, or sorted. Only levels that occur are drawn. The site
+    `beta` has one row per column of the design and one column per level but the first.
 
     Parameters
     ----------
     column
-        The sensitive column.
+        The sensitive variable.
     predictors, breaks, kinds
-        What the model conditions on: see `molehill.synthesis.design.learn_design`.
+        Predictors: see `molehill.synthesis.design.learn_design`.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def multinomial(
     def learn(table: Table, weights: Floats) -> Learned:
         find_columns(table, [column], "column")
         codes, levels = code_levels(table, column)
-        # A row of indicators per record: its width tells the model how many levels there are.
+        # Indicators of the levels, (records, levels).
         outcome = codes[:, None] == np.arange(len(levels))
         counted = (codes >= 0) & who_counts(weights)
         shown = np.where(counted[:, None], outcome, np.nan)
@@ -89,10 +89,11 @@ def _model(design: Any, outcome: Any) -> None:
 
 
 def _moved_model(design: Any, outcome: Any, root: Any, prior_root: Any) -> None:
-    """The same model in coordinates z = L' beta, with L L' about the precision of the posterior.
+    """The same model in whitened coordinates z = L' beta, with L L' about the posterior precision.
 
-    It is that of the prior and of the records if no predictor mattered. Levels that are rare and design columns that
-    overlap make coefficients go together; z's do not. L and the factor of the prior of z are made once, by `_collapse`.
+    L L' is the precision of the prior plus that of the records if no predictor mattered. Coefficients of rare levels
+    and collinear design columns are strongly correlated; z is not. L and the prior factor of z are computed by
+    `_collapse`.
     """
     z = numpyro.sample("z", dist.MultivariateNormal(jnp.zeros(len(root)), scale_tril=prior_root))
     flat = solve_triangular(root.T, z, lower=False)
@@ -101,12 +102,12 @@ def _moved_model(design: Any, outcome: Any, root: Any, prior_root: Any) -> None:
 
 
 def _moved_sites(sites: Draw, inputs: Inputs) -> dict[str, jax.Array]:
-    """Sites of the model as those of the moved one."""
+    """Sites of the model in the coordinates of the moved model."""
     return {"z": inputs["root"].T @ sites["beta"].T.reshape(-1)}
 
 
 def _collapse(data: Data) -> Data:
-    """Give the distinct records, and the factors of the moved model, which are of all records, whatever they weigh."""
+    """Collapse the records, and compute the factors of the moved model from all records, unweighted."""
     few = collapse_records(data)
     design, outcome = (np.asarray(data.inputs[name], dtype=np.float64) for name in ("design", "outcome"))
     scale = np.asarray(_prior_scale(design, outcome)).T.reshape(-1)

@@ -1,12 +1,10 @@
-"""Counts: two regressions with a logarithmic link, drawn within a public support.
+"""Counts: Poisson and negative binomial regressions with log link, drawn within a value range.
 
 Poisson:
 
     y ~ Poisson(exp(x beta)),  beta_0 ~ N(0, 5^2),  the other beta ~ N(0, 1)
 
-Numeric predictors have standard deviation 1, so that a coefficient of 1 multiplies the mean by 2.7.
-
-Negative binomial, the synthesizer of the paper's simulation study, with its authors' priors:
+Negative binomial, the synthesizer of the paper's simulation study, with its priors:
 
     y ~ NB(mean exp(x beta), size phi),  so that the variance is mean + mean^2 / phi
     beta ~ N(0, diag(D) Omega diag(D)),  D ~ half-t(3, 0, 1),  Omega ~ LKJ(6),  1/phi ~ half-Cauchy(0, 5)
@@ -48,17 +46,17 @@ def poisson(
     lower: float | None = None,
     upper: float | None = None,
 ) -> Synthesizer:
-    """Replace a column of counts by draws from a Poisson regression with logarithmic link.
+    """Synthesize counts by a Poisson regression with log link.
 
     Parameters
     ----------
     column
-        The sensitive column: whole numbers from 0 up.
+        The sensitive variable: whole numbers, 0 or larger.
     predictors, breaks, kinds
-        What the model conditions on: see `molehill.synthesis.design.learn_design`.
+        Predictors: see `molehill.synthesis.design.learn_design`.
     lower, upper
-        The smallest and the largest count that may appear, for instance from a codebook; never the confidential
-        extremes. Counts are drawn from the predictive distribution truncated to them.
+        Value range, for example from a codebook; never the confidential extremes. Counts are drawn from the predictive
+        distribution truncated to it.
 
     Examples
     --------
@@ -88,19 +86,19 @@ def negative_binomial(
     lower: float | None = None,
     upper: float | None = None,
 ) -> Synthesizer:
-    """Replace a column of counts by draws from a negative binomial regression with logarithmic link.
+    """Synthesize counts by a negative binomial regression with log link.
 
     Its draws have the sites `beta`, `phi`, `inverse_phi`, `D`, and with predictors `Omega_cholesky`.
 
     Parameters
     ----------
     column
-        The sensitive column: whole numbers from 0 up.
+        The sensitive variable: whole numbers, 0 or larger.
     predictors, breaks, kinds
-        What the model conditions on: see `molehill.synthesis.design.learn_design`.
+        Predictors: see `molehill.synthesis.design.learn_design`.
     lower, upper
-        The smallest and the largest count that may appear, for instance from a codebook; never the confidential
-        extremes. Counts are drawn from the predictive distribution truncated to them.
+        Value range, for example from a codebook; never the confidential extremes. Counts are drawn from the predictive
+        distribution truncated to it.
 
     References
     ----------
@@ -181,10 +179,11 @@ def _negative_binomial_model(design: Any, outcome: Any = None) -> None:
 
 
 def _moved_model(design: Any, outcome: Any, gram: Any) -> None:
-    """The same model in the coordinates z: beta itself where the data rule, its prior where they say little of it.
+    """The same model in partially non-centred coordinates z.
 
-    With F the factor of D Omega D, X the design and R R' = I + F' X' X F, it is beta = F R'^-1 z. A coefficient and its
-    D form a funnel, which neither beta nor F^-1 beta alone gets into and out of. X' X, `gram`, is made once.
+    With F the factor of D Omega D, X the design and R R' = I + F' X' X F, beta = F R'^-1 z: centred where the data are
+    informative, non-centred where the prior dominates, which removes the funnel between a coefficient and its D. X' X
+    (`gram`) is computed once.
     """
     size = design.shape[1]
     factor = _prior_factor(size)
@@ -195,7 +194,7 @@ def _moved_model(design: Any, outcome: Any, gram: Any) -> None:
 
 
 def _moved_sites(sites: Draw, inputs: Inputs) -> dict[str, jax.Array]:
-    """Sites of the model as those of the moved one."""
+    """Sites of the model in the coordinates of the moved model."""
     factor = jnp.diag(sites["D"]) @ sites.get("Omega_cholesky", jnp.eye(len(sites["D"])))
     z = _moving_root(inputs["gram"], factor).T @ solve_triangular(factor, sites["beta"], lower=True)
     return {name: value for name, value in sites.items() if name != "beta"} | {"z": z}
@@ -206,7 +205,7 @@ def _moving_root(gram: Any, factor: Any) -> jax.Array:
 
 
 def _collapse(data: Data) -> Data:
-    """Give the distinct records, and the cross products of the whole design."""
+    """Collapse the records, and add the cross products of the whole design."""
     few, design = collapse_records(data), np.asarray(data.inputs["design"])
     return few._replace(inputs={**few.inputs, "gram": design.T @ design})
 
@@ -278,15 +277,15 @@ def _negative_binomial_functionals(
     }
 
 
-# Both: counts taken from a table, started from, and drawn within the support.
+# Both models.
 
 
 def _check_count_support(lower: float | None, upper: float | None) -> Support:
-    """Accept ends of a support, and give the smallest and the largest whole number from 0 up within them."""
+    """Check a value range of counts, and round it to whole numbers."""
     low, high = check_support(lower, upper)
     low, high = max(np.ceil(low), 0.0), np.floor(high)
     if low >= high:
-        raise InputError("upper", "fewer than two counts lie within the support", "Give a larger one")
+        raise InputError("upper", "the value range contains fewer than two counts", "Use a larger value")
     return float(low), float(high)
 
 
@@ -301,16 +300,15 @@ def _learn_counts(
     kinds: Mapping[str, Kind] | None,
     widest: int | None = None,
 ) -> Learned:
-    """Give the design and the counts, 0 where missing; anything but whole numbers from 0 up is an error."""
+    """Learn the design and the counts, 0 where missing; other values than whole numbers from 0 are an error."""
     values = find_amounts(table, column)
     present = ~np.isnan(values)
     refused = np.flatnonzero(present & ((values < 0) | (values != np.floor(values))))
     if len(refused):
         where = f"{len(refused):,} record(s), the first in row {refused[0] + 1}"
-        problem = f"{column!r} is not a whole number from 0 up in {where}"
-        raise InputError("column", problem, "Choose a synthesizer for amounts")
-    # Whole numbers from 0 up have a logarithm once one is added; a missing one stays missing, and what counts for
-    # nothing must not choose predictors.
+        problem = f"{column!r} is not a whole number, 0 or larger, in {where}"
+        raise InputError("column", problem, "Use a synthesizer for amounts")
+    # The outcome that selects predictors: log(1 + y), without records of weight 0.
     logs = np.where(who_counts(weights), np.log1p(values), np.nan)
     design = learn_design(table, predictors, sensitive=column, breaks=breaks, kinds=kinds, outcome=logs, widest=widest)
     outcome: Floats = np.where(present, values, 0.0)
@@ -331,15 +329,15 @@ def _observe_counts(table: Table, *, column: str) -> Observed:
 
 
 def _start_counts(key: jax.Array, inputs: Inputs, weights: jax.Array) -> jax.Array:
-    """Start coefficients at the logarithm of the weighted mean and zeros, jittered."""
-    # One count among the weights keeps the logarithm finite where all counts are 0, or all weights.
+    """Starting coefficients: the log of the weighted mean, and zeros, jittered."""
+    # One is added so that the logarithm is finite if all counts or weights are 0.
     mean = (jnp.sum(weights * inputs["outcome"]) + 1.0) / (jnp.sum(weights) + 1.0)
     size = inputs["design"].shape[1]
     return jnp.zeros(size).at[0].set(jnp.log(mean)) + 0.05 * jax.random.normal(key, (size,))
 
 
 def _largest_count(rate: jax.Array) -> jax.Array:
-    """Keep a rate within the whole numbers that a floating number can tell apart."""
+    """Limit a rate to the integers that are exact in floating point."""
     return jnp.minimum(rate, 2.0 ** jnp.finfo(rate.dtype).nmant)
 
 
@@ -349,11 +347,11 @@ def _draw_truncated_count(
     tail: Callable[..., jax.Array],
     support: Support,
 ) -> tuple[jax.Array, jax.Array | float]:
-    """Draw one count per record within a support, and give the mean share of the mass that was cut off.
+    """Draw one count per record within a support; also return the mean probability of the truncated values.
 
-    Exact: whole rounds of draws, of which each record keeps its first within the support; a record that had none, its
-    support being improbable, gets the inverse of the truncated distribution function, in the tail where that is small.
-    Where even that is too small for a floating number, the nearest end of the support is taken.
+    Exact rejection sampling for some rounds; a record that was always rejected gets the inverse of the truncated
+    distribution function, computed in the smaller tail. If even that underflows, it gets the nearest end of the
+    support.
 
     Parameters
     ----------
@@ -362,9 +360,9 @@ def _draw_truncated_count(
     sample
         `(key) -> counts`: one draw per record, not truncated.
     tail
-        `(count, above) -> probability` of at most the count, or where `above` is true, of more than it.
+        `(count, above) -> probability` of at most the count or, where `above` is true, of more than it.
     support
-        The smallest and the largest count, whole numbers as floats; the largest may be infinite.
+        The smallest and the largest count as floats; the largest may be infinite.
     """
     low, high = support
     if low <= 0 and high == np.inf:
@@ -387,9 +385,9 @@ def _draw_truncated_count(
 
 
 def _masses(tail: Callable[..., jax.Array], support: Support) -> jax.Array:
-    """Give the mass below and above the support, and that from its low end upwards and up to its high end."""
+    """Probabilities below and above the support, from its low end upwards, and up to its high end."""
     low, high = support
-    # All in one call: it takes long to compile. What an open end would give is known.
+    # In one call, which compiles once.
     ends = jnp.array([low - 1, high, low - 1, high] if high < np.inf else [low - 1] * 4)
     masses = tail(jnp.maximum(ends, 0.0)[:, None], above=jnp.array([False, True, True, False])[:, None])
     opened = np.array([low <= 0, high == np.inf, low <= 0, high == np.inf])[:, None]
@@ -399,7 +397,7 @@ def _masses(tail: Callable[..., jax.Array], support: Support) -> jax.Array:
 def _invert(
     target: jax.Array, tail: Callable[..., jax.Array], upper: jax.Array, support: Support, wanted: jax.Array
 ) -> jax.Array:
-    """Find, where wanted, the smallest count whose lower (or upper) tail passes the target, by doubling and halving."""
+    """Smallest count whose lower (or upper) tail probability passes the target, by bisection, where wanted."""
     low, last = support[0], min(support[1], 2.0**52)
 
     def narrow(state: tuple[Any, ...]) -> tuple[Any, ...]:

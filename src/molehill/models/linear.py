@@ -1,6 +1,6 @@
 """Normal linear regression, on the values themselves or on their logarithms.
 
-The outcome is centred and scaled to standard deviation 1 before the priors see it, and brought back when predicting:
+The outcome is standardized for the priors, and transformed back when predicting:
 
     y = centre + scale * (x beta + sigma e),  e ~ N(0, 1),  beta ~ N(0, prior_scale^2),  sigma ~ half-t(3, 0, 1)
 """
@@ -14,12 +14,12 @@ import jax.numpy as jnp
 import numpy as np
 import numpyro
 import numpyro.distributions as dist
+from jax.scipy.special import log_ndtr, ndtr, ndtri
 from jax.scipy.stats import norm
 
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice
 from molehill.models.amounts import check_support, learn_amount, observe_amount
-from molehill.models.truncated_normals import draw_truncated_normal
 from molehill.synthesis.design import learn_design, spread_rows
 from molehill.synthesis.sampling.nuts import model_engine
 from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Prediction, Synthesizer
@@ -39,22 +39,21 @@ def normal_linear(
     upper: float | None = None,
     prior_scale: float = 2.5,
 ) -> Synthesizer:
-    """Replace a numeric column by draws from a normal linear regression.
+    """Synthesize a numeric variable by a normal linear regression.
 
     Parameters
     ----------
     column
-        The sensitive column.
+        The sensitive variable.
     predictors, breaks, kinds
-        What the model conditions on: see `molehill.synthesis.design.learn_design`.
+        Predictors: see `molehill.synthesis.design.learn_design`.
     transform
-        "identity", "log" for positive values (the regression is then of their logarithms), or "signed":
-        sign(y) log(1 + |y|).
+        "identity", "log" for positive values, or "signed": sign(y) log(1 + |y|).
     lower, upper
-        The public support in the units of the data, for instance from a codebook; never the confidential extremes.
-        Values are drawn from the predictive distribution truncated to it.
+        Value range in the units of the data, for example from a codebook; never the confidential extremes. Values are
+        drawn from the predictive distribution truncated to it.
     prior_scale
-        The standard deviation of the prior of every coefficient, for an outcome of standard deviation 1.
+        Prior standard deviation of every coefficient, on the standardized scale.
 
     Examples
     --------
@@ -65,7 +64,7 @@ def normal_linear(
     support = check_support(lower, upper)
     transformed_support(support, transform)
     if isinstance(prior_scale, bool) or not 0 < prior_scale < np.inf:
-        raise InputError("prior_scale", "it must be a positive number", "2.5 is weakly informative")
+        raise InputError("prior_scale", "it must be a positive number", "Use, for example, 2.5")
 
     def learn(table: Table, weights: Floats) -> Learned:
         outcome, counted, facts = learn_amount(table, weights, column, transform, support)
@@ -94,7 +93,7 @@ def normal_linear(
 
 
 def _model(design: Any, outcome: Any = None, centre: Any = 0.0, scale: Any = 1.0, *, prior_scale: float = 2.5) -> None:
-    del centre, scale  # Only predictions are in the units of the data.
+    del centre, scale  # Used by predictions only.
     beta = numpyro.sample("beta", dist.Normal(0.0, prior_scale).expand([design.shape[1]]).to_event(1))
     sigma = numpyro.sample("sigma", dist.FoldedDistribution(dist.StudentT(3.0)))
     with numpyro.plate("records", design.shape[0]):
@@ -108,7 +107,7 @@ def _predict(
     low, high = ((end - inputs["centre"]) / inputs["scale"] for end in transformed_support(support, transform))
     noise, outside = draw_truncated_normal(key, (low - mean) / draw["sigma"], (high - mean) / draw["sigma"])
     values = restore(inputs["centre"] + inputs["scale"] * (mean + draw["sigma"] * noise), transform)
-    # Rounding on the way back must not step over the support.
+    # Rounding errors must not leave the support.
     return Prediction({column: jnp.clip(values, *support)}, jnp.mean(outside))
 
 
@@ -125,10 +124,10 @@ def _start(key: jax.Array, inputs: Inputs, weights: jax.Array, *, prior_scale: f
 
 
 def _collapse(data: Data) -> Data:
-    """Give as many records as the design has columns, and one more, that say of beta and sigma what all records say.
+    """Sufficient pseudo-records, one more than the design has columns.
 
-    The likelihood depends on the records by their number and by their squares and products, which a weighted QR keeps
-    in so many rows. All rows weigh the same, and their weights have the sum of all.
+    The likelihood depends on the records through their number and cross products, which a weighted QR decomposition
+    preserves. All rows have the same weight, and the sum of weights is unchanged.
     """
     weights = np.asarray(data.weights, dtype=np.float64)
     both = np.column_stack([np.asarray(data.inputs[name]) for name in ("design", "outcome")])
@@ -151,3 +150,31 @@ def _functionals(
         "predictive_variance": jnp.full_like(watched, draw["sigma"] ** 2),
         "weighted_loglik": likelihood[None],
     }
+
+
+def draw_truncated_normal(key: jax.Array, low: jax.Array, high: jax.Array) -> tuple[jax.Array, jax.Array]:
+    """Draw standard normal values between `low` and `high` (which may be infinite); also return the truncated mass."""
+    share = jax.random.uniform(key, low.shape, low.dtype, minval=jnp.finfo(low.dtype).tiny)
+    return truncated_normal(share, low, high), ndtr(low) + ndtr(-high)
+
+
+def truncated_normal(share: jax.Array, low: jax.Array, high: jax.Array) -> jax.Array:
+    """Quantile function of the standard normal distribution truncated to `low` and `high`.
+
+    Computed in the lower tail, into which an interval above zero is mirrored (`share` is then an upper tail
+    probability); where that underflows, by inverting the log of the distribution function.
+    """
+    mirrored = low > 0
+    left, right = jnp.where(mirrored, -high, low), jnp.where(mirrored, -low, high)
+    tiny = jnp.finfo(left.dtype).tiny
+    below, upto = ndtr(left), ndtr(right)
+    drawn = ndtri(jnp.maximum(below + share * (upto - below), tiny))
+    # Newton steps for underflowing probabilities: the slope of log_ndtr is -x - 1/x up to terms in x^-3.
+    deep = jnp.where(upto < tiny * 1e10, right, -40.0)
+    ratio = jnp.exp(log_ndtr(jnp.minimum(left, deep)) - log_ndtr(deep))
+    target = log_ndtr(deep) + jnp.log(share + (1 - share) * ratio)
+    far = -jnp.sqrt(-2.0 * target)
+    for _ in range(4):
+        far += (log_ndtr(far) - target) / (far + 1.0 / far)
+    drawn = jnp.clip(jnp.where(upto < tiny * 1e10, far, drawn), left, right)
+    return jnp.where(mirrored, -drawn, drawn)

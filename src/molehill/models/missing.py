@@ -1,4 +1,4 @@
-"""Missing values as a further part: which values are missing is synthesized too, and not published as it was."""
+"""Synthesis of missingness: which values are missing is modelled and drawn too."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -23,16 +23,16 @@ def model_missing(
     breaks: Mapping[str, Sequence[float]] | None = None,
     kinds: Mapping[str, Kind] | None = None,
 ) -> Composite:
-    """Let a synthesizer of one column say as well which of its values are missing, by a logistic regression.
+    """Add a logistic regression of missingness to the synthesizer of one variable.
 
-    That part is fitted without the weights, to all records: a record without a value has no risk to be weighted by.
+    It is fitted without risk weights to all records: a missing value has no identification risk.
 
     Parameters
     ----------
     inner
-        What replaces the values that are there.
+        The synthesizer of the values.
     predictors, breaks, kinds
-        What being missing is conditioned on: see `molehill.synthesis.design.learn_design`.
+        Predictors of missingness: see `molehill.synthesis.design.learn_design`.
 
     Examples
     --------
@@ -40,7 +40,7 @@ def model_missing(
     >>> model_missing(normal_linear("income", ["age"]), ["age"]).name
     'normal_linear'
     """
-    # Here, because a forest must not wait for JAX to load.
+    # Imported here so that forests do not load JAX.
     from molehill.models.categories import multinomial  # noqa: PLC0415
 
     (column,) = inner.sensitive

@@ -1,11 +1,11 @@
-"""The paper's synthesizer of a skewed amount: a truncated Dirichlet process mixture of normal regressions.
+"""The paper's synthesizer of a skewed amount: a truncated Dirichlet process (TDP) mixture of normal regressions.
 
     y_i | z_i = k ~ N(x_i beta_k, sigma_k^2),  z_i ~ pi,  pi ~ Dirichlet(gamma / K, ...),  gamma ~ Gamma(1, 1)
     beta_k ~ MVN(0, D Omega D),  Omega ~ LKJ(1),  D and sigma_k half-normal(0, 1) or, as in the paper, half-t(3, 0, 1)
 
-The amount is transformed and standardized first, so that these priors are weakly informative, and that little weight
-in all pulls towards the mean of the data and not towards one dollar. z is summed out when fitting: a record's weight is
-the power of the whole sum. Hu, Savitsky and Williams, supplement, section 1.
+The amount is transformed and standardized first, so that these priors are weakly informative and small weights shrink
+towards the mean of the data. z is marginalized when fitting: a record's weight is the power of the whole sum. Hu,
+Savitsky and Williams, supplement, section 1.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,8 +23,8 @@ from jax.scipy.stats import norm
 from molehill.arrays import Floats
 from molehill.errors import InputError, check_choice, is_whole
 from molehill.models.amounts import check_support, learn_amount, observe_amount
+from molehill.models.linear import draw_truncated_normal
 from molehill.models.tdp_engine import Priors, tdp_engine
-from molehill.models.truncated_normals import draw_truncated_normal
 from molehill.synthesis.design import WIDEST_CORRELATED, learn_design, spread_rows
 from molehill.synthesis.sampling.chains import Engine
 from molehill.synthesis.synthesizer import Data, Draw, Inputs, Learned, Prediction, Synthesizer
@@ -39,15 +39,14 @@ from molehill.synthesis.transforms import (
 from molehill.tables.schema import Kind
 from molehill.tables.table import Table
 
-# Numbers of components that "auto" tries, from many to few.
+# Numbers of components that "auto" tries.
 LADDER = (10, 5, 4, 3, 2)
-# Records that the distribution of drawn values is watched at, and how near to the old value a new one is close.
+# Records at which the predictive distribution is monitored, and relative radius of the monitored share of close values.
 MANY_ROWS, CLOSE = 200, 0.2
-# Quantiles of the collected values that little of the mass lies below, and as little above their counterparts.
+# Tail probabilities of the quantiles beyond which the predictive mass is monitored.
 TAILS = (0.001, 0.01)
-# Modes of the posterior are alike to whoever sees tables, if the predictions for a record differ by no more than a
-# twentieth of the column's standard deviation and a tenth of its variance, shares of all records by half a percent, and
-# the logarithms of the shares beyond its outermost quantiles by a quarter.
+# Modes of the posterior count as equivalent if predictive means differ by at most 0.05 standard deviations, variances
+# by a tenth, shares of all records by 0.5 percentage points, and log tail probabilities by 0.25.
 TOLERANCES = {
     "predictive_mean": 0.05,
     "predictive_variance": 0.1,
@@ -75,34 +74,35 @@ def tdp_mixture(
     lower: float | None = None,
     upper: float | None = None,
 ) -> Synthesizer:
-    """Replace an amount by draws from a mixture of regressions.
+    """Synthesize an amount by a mixture of regressions.
 
     Parameters
     ----------
     column
-        The sensitive column.
+        The sensitive variable.
     predictors, breaks, kinds
-        What the model conditions on: see `molehill.synthesis.design.learn_design`.
+        Predictors: see `molehill.synthesis.design.learn_design`.
     components
-        K; "auto" for the largest of 10, 5, 4, 3 and 2 whose chains come together.
+        K; "auto" for the largest of 10, 5, 4, 3 and 2 whose chains converge.
     component_draw
-        "prior" draws a record's component from pi, so that the new value depends on the old one only through the
-        parameters; "posterior" draws it given the confidential value, as the paper does: more risk, no more utility.
+        "prior" draws a record's component from pi, so that the new value depends on the confidential one through the
+        parameters only; "posterior", as in the paper, draws it given the confidential value: higher risk, no more
+        utility.
     transform
         "log" or "root" (the sixth) for positive amounts, "identity", or "signed": sign(y) log(1 + |y|).
     priors
-        "weak", half-normal(0, 1) for sigma and D on the standardized scale, or "paper", half-t(3, 0, 1): with small
-        weights its tails let a nearly empty component release absurd values.
+        "weak", half-normal(0, 1) for sigma and D on the standardized scale, or "paper", half-t(3, 0, 1), with which
+        nearly empty components can release implausible values if weights are small.
     standardize
-        Whether the priors see the outcome centred and scaled by its weighted moments; without it they see it as it is,
-        as in the paper's supplement, and little weight in all pulls towards one dollar.
+        Whether to standardize the outcome by its weighted moments; if not, as in the paper's supplement, small weights
+        shrink towards one dollar.
     least_sigma
-        The least standard deviation of a component on the standardized scale: 0.1 with "weak" priors, 0 with the
-        paper's. Amounts are often reported as round numbers. Without a least value a component can shrink onto such a
-        heap, where the likelihood has no bound, and chains get lost there.
+        Minimum standard deviation of a component on the standardized scale; by default 0.1 with "weak" priors, 0 with
+        "paper". Without it a component can collapse onto a round amount that many records report, where the likelihood
+        is unbounded.
     lower, upper
-        The public support in the units of the data, for instance from a codebook; never the confidential extremes.
-        Values are drawn from the predictive distribution truncated to it.
+        Value range in the units of the data, for example from a codebook; never the confidential extremes. Values are
+        drawn from the predictive distribution truncated to it.
 
     Examples
     --------
@@ -114,10 +114,10 @@ def tdp_mixture(
     check_choice("priors", priors, ("weak", "paper"))
     support = check_support(lower, upper)
     if components != "auto" and not is_whole(components, 1):
-        raise InputError("components", "it must be a whole number from 1 up, or 'auto'", "Leave it out for 'auto'")
+        raise InputError("components", "it must be a whole number, 1 or larger, or 'auto'", "Omit it for 'auto'")
     least = least_sigma if least_sigma is not None else 0.1 if priors == "weak" else 0.0
     if isinstance(least, bool) or not 0 <= least < 1:
-        raise InputError("least_sigma", "it must be from 0 to below 1", "0.1 is a tenth of the data's own")
+        raise InputError("least_sigma", "it must be from 0 to below 1", "Use, for example, 0.1")
     shape: dict[str, Any] = {"priors": priors, "least_sigma": float(least)}
 
     def learn(table: Table, weights: Floats) -> Learned:
@@ -180,8 +180,8 @@ def mixture_model(
     priors: Priors = "weak",
     least_sigma: float = 0.1,
 ) -> None:
-    """The model as NumPyro states it, with z summed out."""
-    del present, centre, scale, tail_ends  # Only predictions and what is watched need them.
+    """The NumPyro model, with z marginalized."""
+    del present, centre, scale, tail_ends  # Used by predictions and functionals only.
     size = design.shape[1]
     gamma = numpyro.sample("gamma", dist.Gamma(1.0, 1.0))
     pi = numpyro.sample("pi", dist.Dirichlet(jnp.full(components, gamma / components)))
@@ -211,9 +211,9 @@ def mixture_engine(
     transform: Transform,
     **lengths: int,
 ) -> Engine:
-    """The sampler made for this model; NUTS is used for `engine="nuts"`."""
+    """The specialized sampler; `engine="nuts"` uses NUTS instead."""
     del synthesizer
-    # Started from another posterior, the step size is all that is left to find.
+    # Started from another posterior, only the step size needs tuning.
     lengths = {"warmup": 100 if data.start else 200} | lengths
 
     def report(sites: Draw, inputs: Inputs, likelihood: jax.Array) -> dict[str, jax.Array]:
@@ -230,10 +230,10 @@ def mixture_functionals(
     transform: Transform = "log",
     likelihood: jax.Array | None = None,
 ) -> dict[str, jax.Array]:
-    """What released tables depend on, whatever the labels are; and the weighted log-likelihood, if it is not given.
+    """Label-invariant functionals on which released datasets depend, and the weighted log-likelihood.
 
-    Mean and variance of the mixture at spread-out records; the distribution of drawn values over many records, at the
-    values of the spread-out ones; its mass in the tails; and the share of new values that come close to the old ones.
+    Predictive mean and variance at evenly spaced records; the predictive distribution averaged over many records, at
+    the values of these; its mass in the tails; and the share of new values close to the confidential ones.
     """
     records = inputs["design"].shape[0]
     rows, many = spread_rows(records), spread_rows(records, MANY_ROWS)
@@ -285,9 +285,9 @@ def predict_mixture(
     support: Support,
     component_draw: Membership,
 ) -> Prediction:
-    """Draw each record's component, then its value from that component, both within the support.
+    """Draw each record's component, then its value from that component, within the support.
 
-    A record without a value (or outside the model's part) has its component drawn from pi.
+    The component of a record without a value is drawn from pi.
     """
     key_component, key_value = jax.random.split(key)
     centres = inputs["design"] @ draw["beta"].T
@@ -306,12 +306,12 @@ def predict_mixture(
     drawn, _ = draw_truncated_normal(key_value, below, above)
     values = centre + draw["sigma"][component] * drawn
     restored = restore(inputs["centre"] + inputs["scale"] * values, transform)
-    # Rounding on the way back must not step over the support.
+    # Rounding errors must not leave the support.
     return Prediction({column: jnp.clip(restored, *support)}, jnp.mean(outside))
 
 
 def log_mass_between(low: jax.Array, high: jax.Array) -> jax.Array:
-    """Log of the mass of a standard normal between two ends, exact in either tail."""
+    """Log of the standard normal mass between two ends, accurate in either tail."""
     mirrored = low > 0
     left, right = jnp.where(mirrored, -high, low), jnp.where(mirrored, -low, high)
     upto = log_ndtr(right)

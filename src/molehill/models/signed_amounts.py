@@ -1,11 +1,10 @@
-"""An amount that can be a loss, nothing or a gain: income as it is.
+"""Semicontinuous amounts, which can be negative, zero or positive, for example income.
 
-Three parts that share no parameter: a multinomial regression of the sign (negative, zero, positive), and a mixture of
-regressions of log|y|, or of a root of |y|, for the losses and for the gains, or one normal regression where there are
-too few of them to tell components apart. The sizes are fitted with the records' weights, each to the records that it
-speaks of. The sign is not: weights follow the risk of the amount, and would thin out the zeros. A drawn record takes
-its sign from the first part and its size from the part of that sign, or of the other one, where none of the few losses,
-say, has a weight.
+Three parts without shared parameters: a multinomial regression of the sign, and a mixture of regressions of the size
+(log|y| or a root of |y|) for losses and for gains, or a normal regression if there are few of them. Sizes are fitted
+with the records' weights; the sign is not, because weights follow the risk of the amount and would bias the share of
+zeros. A record draws its sign from the first part and its size from the part of that sign (or of the other sign if no
+record of that sign has a positive weight).
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -47,23 +46,23 @@ def semicontinuous(
     lower: float | None = None,
     upper: float | None = None,
 ) -> Composite:
-    """Replace an amount with losses and zeros by draws from a model of its sign and of its size.
+    """Synthesize an amount with losses and zeros by a model of its sign and of its size.
 
     Parameters
     ----------
     column
-        The sensitive column.
+        The sensitive variable.
     predictors, breaks, kinds
-        What the sign and the size of gains are conditioned on: see `molehill.synthesis.design.learn_design`.
+        Predictors of the sign and of the size of gains: see `molehill.synthesis.design.learn_design`.
     loss_predictors
-        What the size of losses is conditioned on: nothing by default, since losses are few.
+        Predictors of the size of losses; none by default, since losses are few.
     components, component_draw, priors, standardize
         As in `tdp_mixture`.
     transform
-        The scale of the sizes, as in `tdp_mixture`; "auto" for what `molehill.synthesis.transforms.usual_transform`
-        chooses.
+        Transformation of the sizes, as in `tdp_mixture`; "auto": chosen by
+        `molehill.synthesis.transforms.usual_transform`.
     lower, upper
-        The public support in the units of the data; `lower` bounds the losses and `upper` the gains.
+        Value range in the units of the data; `lower` bounds the losses and `upper` the gains.
 
     Examples
     --------
@@ -73,7 +72,9 @@ def semicontinuous(
     check_choice("transform", transform, ("auto", *POSITIVE))
     low, high = check_support(lower, upper)
     if low > 0 or high < 0:
-        raise InputError("lower", "the support leaves zero out", "Use tdp_mixture for an amount without zeros")
+        raise InputError(
+            "lower", "the value range does not contain zero", "Use tdp_mixture for an amount without zeros"
+        )
     shared: dict[str, Any] = {"components": components, "component_draw": component_draw, "priors": priors}
     shared["standardize"] = standardize
     grouping: dict[str, Any] = {"breaks": breaks, "kinds": kinds}
@@ -97,16 +98,18 @@ def semicontinuous(
         found = {name: int((signs == sign).sum()) for name, sign in SIGNS.items() if (signs == sign).any()}
         if len(found) == 1:
             (only,) = found
-            raise InputError("column", f"all values of {column!r} are {only}", "Use tdp_mixture, or release it")
+            raise InputError("column", f"all values of {column!r} are {only}", "Use tdp_mixture, or keep it unchanged")
         parts = {"sign": replace(of_sign, learn=partial(_learn_sign, inner=of_sign, column=column))}
         for name in (name for name in found if name != "zero"):
             if name not in about:
-                problem = f"{column!r} is {name} in {found[name]:,} record(s), and the support ends at zero"
-                raise InputError("lower" if name == "negative" else "upper", problem, "Widen it, or correct the table")
+                problem = f"{column!r} is {name} in {found[name]:,} record(s), but the value range ends at zero"
+                raise InputError(
+                    "lower" if name == "negative" else "upper", problem, "Widen it, or correct the dataset"
+                )
             sizes = np.abs(values[signs == SIGNS[name]])
             scale = usual_transform(sizes) if transform == "auto" else transform
             inner = made[name, scale] if found[name] >= LEAST_FOR_MIXTURE else simple[name]
-            parts[name] = _speaking_of(inner, column, SIGNS[name])
+            parts[name] = _for_sign(inner, column, SIGNS[name])
         return parts
 
     return Composite(
@@ -125,9 +128,9 @@ def _names(predictors: str | Sequence[str] | None) -> Sequence[str]:
     return () if predictors is None else predictors
 
 
-def _speaking_of(inner: Synthesizer, column: str, sign: float) -> Synthesizer:
-    """The same synthesizer, and those that are simpler, of the sizes of one sign."""
-    simpler = None if inner.simpler is None else _speaking_of(inner.simpler, column, sign)
+def _for_sign(inner: Synthesizer, column: str, sign: float) -> Synthesizer:
+    """A synthesizer, with its simpler alternatives, applied to the sizes of one sign."""
+    simpler = None if inner.simpler is None else _for_sign(inner.simpler, column, sign)
     return replace(inner, learn=partial(_learn_size, inner=inner, column=column, sign=sign), simpler=simpler)
 
 

@@ -8,12 +8,12 @@ Two things make that so.
 
        b_k = (S^-1 + s_k I)^(-1/2) z_k.
 
-   That is non-centred, S^(1/2) z, where the prior rules, and centred, z / sqrt(s_k), where the data rule; s_k is about
-   n_k / sigma_k^2. D and Omega can then move freely while z stays.
+   This is non-centred, S^(1/2) z, where the prior dominates, and centred, z / sqrt(s_k), where the data do; s_k is
+   about n_k / sigma_k^2. D and Omega can then move freely at fixed z.
 2. A metric that follows the labels. s_k and n_k cannot be tuned constants, because labels switch, nor functions of the
-   moving state. They are auxiliary variables: noisy copies of log(1 + n_k) and log(2 + n_k / sigma_k^2), drawn afresh
-   before each trajectory and then held fixed, while their density is part of its target. The posterior of the
-   parameters is untouched. Nothing but the step size is left to tune.
+   moving state. They are auxiliary variables: noisy copies of log(1 + n_k) and log(2 + n_k / sigma_k^2), drawn before
+   each trajectory and held fixed, with their density as part of the target. The posterior of the parameters is
+   unchanged, and only the step size needs tuning.
 
 pi = softmax(u); log sum exp(u) has an arbitrary narrow normal of its own, independent of pi. Below V0, where a
 component is empty, u stretches with K / gamma, which takes away the funnel between gamma and the empty components.
@@ -42,35 +42,35 @@ Priors = Literal["weak", "paper"]
 
 # Standard deviation of the auxiliary copies: small enough that the metric fits, large enough that labels may switch.
 NOISE = 0.5
-# Added to every precision, so that the metric of an empty component stays that of its prior.
+# Added to every precision, so that the metric of an empty component is that of its prior.
 LEAST_PRECISION = 2.0
 # Below V0 a component is empty (e^-10 of the records) and u stretches; BEND is how sharply the stretch sets in.
 V0, BEND = -10.0, 2.0
-# Of the free direction of u: narrow, so that it costs no trajectory its length.
+# Standard deviation of the free direction of u.
 TOTAL_SD = 0.1
-# The step size begins here, and is tuned anew after so many sweeps, when the chain has left its start.
+# Initial step size; tuning restarts after RESTART sweeps, when the chain has left its start.
 FIRST_STEP, RESTART = 0.15, 50
-# Leapfrog steps of a trajectory and the acceptance that its step size is tuned for: of everything, and of (pi, gamma),
-# whose gradient is cheap. Found by effective draws a second on the CE sample.
+# Leapfrog steps and target acceptance of the trajectory of all parameters, and of (pi, gamma), whose gradient is cheap.
+# Chosen by effective draws per second on the CE sample.
 STEPS, TARGET = 14, 0.65
 PI_STEPS, PI_TARGET = 10, 0.8
-# Now and then small steps, so that a chain gets out of a corner that the tuned ones reject.
+# Occasional small steps, so that a chain leaves regions where the tuned step size is rejected.
 SMALL_CHANCE, SMALL_SHARE = 0.05, 0.3
-# A chain starts from an EM of at most so many components and of so few iterations: near the mass, and not at a mode.
+# Components and iterations of the EM that gives starting values.
 START_COMPONENTS, START_ITERATIONS = 4, 30
-# An EM looks at no more than so many records, or somewhat more: it is only a place to start.
+# Maximum number of records of that EM, approximately.
 START_RECORDS = 20_000
-# The likelihood is summed over blocks of so many records, what is made of which stays in the cache; fewer records are
-# one block, rounded up to a multiple of the other.
+# The likelihood is summed over blocks of BLOCK records, for the processor's cache; fewer records are one block, padded
+# to a multiple of ROUND.
 BLOCK, ROUND = 256, 64
-# Records that share a row of the design can stand together, so many of them, and share its product with the
-# coefficients. The product with so many columns of the design takes as long as all that is left to do for a record, and
-# records are moved only where that is cheaper by the last number: measured on the built-in survey.
+# Records with equal design rows can be grouped, so many of them, to share the product with the coefficients. The
+# product with COLUMNS design columns takes as long as the rest of the work per record; records are grouped if this
+# reduces the cost by the factor GAIN (measured on the built-in survey).
 TOGETHER, COLUMNS, GAIN = (4, 8, 16), 32, 0.9
-# Of the weighted QR, relative to its size: collinear columns stay solvable.
+# Relative ridge of the weighted QR, for collinear columns.
 RIDGE = 1e-6
 
-# What is parted into blocks.
+# Inputs divided into blocks.
 BLOCKED = ("white", "counted_outcome", "counted_weights")
 
 SITES = ("pi", "beta", "sigma", "gamma", "tau", "omega")
@@ -106,7 +106,7 @@ def tdp_engine(
     warmup: int,
     draws: int = 1200,
 ) -> Engine:
-    """Make the engine of a mixture of normal regressions.
+    """The engine of a mixture of normal regressions.
 
     Parameters
     ----------
@@ -115,9 +115,9 @@ def tdp_engine(
     components
         K.
     priors
-        "paper": half-t(3, 0, 1) for sigma and D; "weak": half-normal(0, 1), on the standardised scale.
+        "paper": half-t(3, 0, 1) for sigma and D; "weak": half-normal(0, 1), on the standardized scale.
     least_sigma
-        The least standard deviation of a component; its prior is that of the excess.
+        Minimum standard deviation of a component; the prior applies to the excess.
     warmup, draws
         As in `molehill.synthesis.sampling.chains.Engine`.
     """
@@ -138,20 +138,20 @@ def tdp_engine(
         log_pi, _ = _log_pi(mixture.v, mixture.log_gamma)
         likelihood = weighted_loglik(mixture.b, _log_sigma(mixture.log_excess, inputs), log_pi, inputs)
         functionals = report(sites, inputs, likelihood)
-        told = Sweep(sites, functionals, info["accept"], info["divergent"], info["gradients"])
-        return MixtureState(mixture, joint_step, pi_step, key, state.sweep + 1), told
+        result = Sweep(sites, functionals, info["accept"], info["divergent"], info["gradients"])
+        return MixtureState(mixture, joint_step, pi_step, key, state.sweep + 1), result
 
     name = f"tdp {components} {priors} {least_sigma}"
     return Engine(name, start, sweep, warmup, draws, partial(prepare, least_sigma=least_sigma), _by_record)
 
 
 def _by_record(prepared: Inputs) -> dict[str, bool]:
-    """Say which inputs are parted into blocks of records, so many that any number of devices has as many of them."""
+    """Mark the inputs divided into blocks of records, if their number suits any number of devices."""
     even = len(prepared["white"]) % MOST_SHARDS == 0
     return {name: even and name in BLOCKED for name in prepared}
 
 
-# Importing BlackJAX starts JAX, which cannot be given more devices after that: so it waits until a chain is moved.
+# BlackJAX is imported in functions because it initializes JAX, which fixes the number of devices.
 
 
 def _tuning(target: float) -> Any:
@@ -167,11 +167,11 @@ def _hmc() -> Any:
 
 
 def prepare(data: Data, *, least_sigma: float) -> Inputs:
-    """Whiten the design by its weighted QR factor, leave out the records of weight 0, and part the others into blocks.
+    """Whiten the design by its weighted QR factor, drop records of weight 0, and divide the others into blocks.
 
-    Blocks are filled up with records of weight 0, and so is their number to a multiple of about a thirtieth of itself:
-    fits to nearly as many records share what is compiled. A block has a row of the design for every record or, where
-    records that share one stand together, for every 4, 8 or 16 of them.
+    Blocks, and their number, are padded with records of weight 0, so that fits to similar numbers of records share
+    compiled code. A block has a design row per record or, if records with equal rows are grouped, per 4, 8 or 16
+    records.
     """
     design, outcome = (np.asarray(data.inputs[name], dtype=np.float64) for name in ("design", "outcome"))
     weights = np.asarray(data.weights, dtype=np.float64)
@@ -204,9 +204,9 @@ def prepare(data: Data, *, least_sigma: float) -> Inputs:
 
 
 def _stand_together(design: np.ndarray) -> tuple[np.ndarray, np.ndarray, int]:
-    """Arrange records so that those of a row of the design are neighbours, if that pays.
+    """Group records with equal design rows, if that is faster.
 
-    Gives the record that each group takes its row from, the place of every record, and how many places a group has.
+    Returns the record that gives each group its row, the position of every record, and the size of a group.
     """
     codes, first = number_rows(design)
     sizes = np.bincount(codes)
@@ -243,7 +243,7 @@ def _log_sigma(log_excess: jax.Array, inputs: Inputs) -> jax.Array:
     return jnp.log(inputs["least_sigma"] + jnp.exp(log_excess))
 
 
-# The likelihood, with its gradient from the same pass, block by block.
+# The likelihood and its gradient in one pass, block by block.
 
 
 @jax.custom_vjp
@@ -271,7 +271,7 @@ def _loglik_forward(b: jax.Array, log_sigma: jax.Array, log_pi: jax.Array, input
 
 
 def _centres(b: jax.Array, white: jax.Array, records: int) -> jax.Array:
-    """Give x b_k for the records of a block, computed once for those that share a row: (components, records)."""
+    """Centres x b_k of the records of a block, computed once per group: (components, records)."""
     centres = b @ white.T
     return centres if len(white) == records else jnp.repeat(centres, records // len(white), axis=1)
 
@@ -286,7 +286,7 @@ def _blocks(inputs: Inputs) -> tuple[jax.Array, ...]:
 
 
 def _sum_blocks(of_block: Callable[..., tuple[jax.Array, ...]], blocks: tuple[jax.Array, ...]) -> tuple[jax.Array, ...]:
-    """Sum what a function makes of every block of records; devices that share them sum their own first."""
+    """Sum a function over the blocks of records, first within devices that share them."""
     if len(blocks[0]) == 1:
         return of_block(*(part[0] for part in blocks))
 
@@ -303,7 +303,7 @@ def _sum_blocks(of_block: Callable[..., tuple[jax.Array, ...]], blocks: tuple[ja
 
 
 def _map_blocks(of_block: Callable[[Any], jax.Array], blocks: tuple[jax.Array, ...]) -> jax.Array:
-    """Give what a function makes of every block of records."""
+    """Map a function over the blocks of records."""
     own = _own_blocks(blocks)
     if own is None:
         return jax.lax.map(of_block, blocks)
@@ -312,7 +312,7 @@ def _map_blocks(of_block: Callable[[Any], jax.Array], blocks: tuple[jax.Array, .
 
 
 def _own_blocks(blocks: tuple[jax.Array, ...]) -> tuple[jax.Array, ...] | None:
-    """Give every device that shares the records its own blocks, (devices, blocks, ...); None where they do not."""
+    """The blocks by device, (devices, blocks, ...); None without sharding."""
     number, devices = len(blocks[0]), shards()
     if devices == 1 or number % devices:
         return None
@@ -368,8 +368,8 @@ def _interweave_forward(z: jax.Array, covariance: jax.Array, precision: jax.Arra
 
 
 def _interweave_backward(kept: Any, tangents: Any) -> tuple[Any, ...]:
-    # The derivative of a matrix function (Daleckii and Krein), with divided differences in closed form: that of eigh
-    # itself is infinite where eigenvalues are equal.
+    # The derivative of a matrix function (Daleckii and Krein), with divided differences in closed form, because the
+    # derivative of eigh is infinite at equal eigenvalues.
     vectors, spread, root, turned, precision = kept
     to_b, to_prior = tangents
     turned_b, scaled = to_b @ vectors, turned / spread
@@ -387,7 +387,7 @@ _interweave.defvjp(_interweave_forward, _interweave_backward)
 def _scale_coefficients(
     b: jax.Array, mixture: Mixture, precision: jax.Array, inputs: Inputs, power: float
 ) -> jax.Array:
-    """(S^-1 + s_k I)^power b_k: from b to z with 1/2, and back with -1/2."""
+    """(S^-1 + s_k I)^power b_k: from b to z with power 1/2, and back with -1/2."""
     covariance, _ = _prior_covariance(mixture.log_tau, mixture.correlations, inputs)
     values, vectors = jnp.linalg.eigh(covariance)
     root = (1 / jnp.maximum(values, 1e-14) + precision[:, None]) ** power
@@ -433,13 +433,13 @@ def _log_scale_prior(log_x: jax.Array, priors: Priors) -> jax.Array:
 
 
 def _stretch(v: jax.Array, log_gamma: jax.Array) -> tuple[jax.Array, jax.Array]:
-    """Give u of v, and the log of the Jacobian: below V0 the slope is 1 + K / gamma."""
+    """The share coordinate u of v, and the log Jacobian; below V0 the slope is 1 + K / gamma."""
     slope, x = v.shape[0] * jnp.exp(-log_gamma), BEND * (V0 - v)
     return v - slope * jax.nn.softplus(x) / BEND, jnp.log1p(slope * jax.nn.sigmoid(x)).sum()
 
 
 def _unstretch(u: jax.Array, log_gamma: jax.Array) -> jax.Array:
-    """Give v of u by Newton's method: the function is increasing and concave, so from the left it cannot fail."""
+    """The inverse v of u by Newton's method, which converges from the left: the function is increasing and concave."""
     slope = u.shape[0] * jnp.exp(-log_gamma)
     v = jnp.where(u > V0, u, V0 + (u - V0) / (1 + slope)) - 1.0
 
@@ -498,7 +498,7 @@ def _walk_gamma(key: jax.Array, mixture: Mixture) -> Mixture:
 
 
 def _move_pi(key: jax.Array, mixture: Mixture, state: MixtureState, inputs: Inputs, warmup: int) -> tuple[Any, ...]:
-    """Move (pi, gamma) given the density of every record in every component: no exponential in its gradient."""
+    """Move (pi, gamma) given the density of every record in every component."""
     key_noise, key_move = jax.random.split(key)
     log_pi, _ = _log_pi(mixture.v, mixture.log_gamma)
     log_sigma = _log_sigma(mixture.log_excess, inputs)
@@ -528,7 +528,7 @@ def _move_pi(key: jax.Array, mixture: Mixture, state: MixtureState, inputs: Inpu
 
 
 class Trajectory(NamedTuple):
-    """What one trajectory of everything is run on: its density, start and metric, and the way back."""
+    """Target of a trajectory of all parameters: density, start, metric, and the inverse transformation."""
 
     log_density: Callable[[jax.Array], jax.Array]
     position: jax.Array
@@ -537,7 +537,7 @@ class Trajectory(NamedTuple):
 
 
 def joint_target(key: jax.Array, mixture: Mixture, inputs: Inputs, priors: Priors) -> Trajectory:
-    """Draw the auxiliary copies, and give the target of a trajectory that holds them fixed."""
+    """Draw the auxiliary copies, and return the target of a trajectory with them held fixed."""
     components, size = mixture.b.shape
     total = inputs["total"]
     log_pi, _ = _log_pi(mixture.v, mixture.log_gamma)
@@ -586,7 +586,7 @@ def _move_all(
     target = joint_target(key_noise, mixture, inputs, priors)
     tuning = (state.joint_step, TARGET, STEPS, state.sweep, warmup)
     position, accepted, step, info = _move(key_move, target.position, target.log_density, target.inverse_mass, tuning)
-    # A rejected trajectory leaves the parameters bit for bit as they were, without a round trip through z.
+    # A rejected trajectory leaves the parameters unchanged to the bit.
     return choose(accepted, target.restore(position), mixture), step, info
 
 
@@ -601,7 +601,7 @@ def _move(
     inverse_mass: jax.Array,
     tuning: Any,
 ) -> tuple[jax.Array, jax.Array, Any, dict[str, Any]]:
-    """One trajectory of random length, now and then with careful steps; the step size learns during the warm-up."""
+    """One trajectory of random length, sometimes with small steps; the step size is tuned during warm-up."""
     step, target, steps, sweep, warmup = tuning
     begin, update, final = _tuning(target)
     step = choose(sweep == RESTART, begin(jnp.exp(step.log_step_size)), step)
@@ -617,12 +617,12 @@ def _move(
     state, info = kernel(key_move, hmc.init(position, log_density), log_density, size, inverse_mass, length)
     accept = jnp.nan_to_num(info.acceptance_rate)
     step = choose(warm & ~small, update(step, accept), step)
-    told = {"accept": accept, "divergent": info.is_divergent, "gradients": length + 1}
-    return state.position, info.is_accepted, step, told
+    statistics = {"accept": accept, "divergent": info.is_divergent, "gradients": length + 1}
+    return state.position, info.is_accepted, step, statistics
 
 
 def _start_from_draw(key: jax.Array, inputs: Inputs, components: int) -> Mixture:
-    """Start from a draw of another posterior, brought into the coordinates of this one."""
+    """Start from a draw of another posterior, in the coordinates of this one."""
     chosen = jax.random.randint(key, (), 0, inputs["start.pi"].shape[0])
     pi, beta, sigma, gamma, tau, omega = (inputs[f"start.{site}"][chosen] for site in SITES)
     log_gamma = jnp.log(gamma)
@@ -637,8 +637,8 @@ def _start_from_draw(key: jax.Array, inputs: Inputs, components: int) -> Mixture
 def _start(key: jax.Array, inputs: Inputs, components: int) -> Mixture:
     """Weighted EM with a ridge on a few components; the others start empty, from about their prior.
 
-    How many it has, and what the records are first divided by (residuals, their size, a direction of the design), is
-    each chain's own: chains that start alike would agree without having looked elsewhere.
+    The number of components and the initial split of the records (by residuals, their size, or a direction of the
+    design) differ between chains, so that chains do not agree just because they started alike.
     """
     size = inputs["white"].shape[-1]
     places = np.arange(0, inputs["counted_weights"].size, max(inputs["counted_weights"].size // START_RECORDS, 1))

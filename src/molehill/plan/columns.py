@@ -194,6 +194,8 @@ class Finding:
         Why it looks like a logarithm, of which a share means nothing; empty if it does not.
     timing
         Whether it is called like a year or a wave, which tells of the file and not of a person.
+    alone
+        That nearly all records have a value of their own; empty if they have not.
     """
 
     name: str
@@ -211,6 +213,7 @@ class Finding:
     fine: str = ""
     logarithm: str = ""
     timing: bool = False
+    alone: str = ""
 
 
 def look_at_columns(table: Table) -> tuple[Finding, ...]:
@@ -345,7 +348,13 @@ def _look(table: Table, name: str) -> Finding:
         fine="" if identifying or problem else _fine(column, kind, levels),
         logarithm="" if problem or kind == "categorical" else _logarithm(table, name, sensitive),
         timing=timing,
+        alone="nearly all values differ" if column.notna().sum() >= _MANY_DAYS and _differ(column) else "",
     )
+
+
+def _differ(column: pd.Series) -> bool:
+    """Whether nearly all records have a value of their own: whoever has it from elsewhere finds the record."""
+    return float((column.value_counts() == 1).sum()) >= NEARLY_ALL * int(column.notna().sum())
 
 
 def _named_sensitive(words: list[str]) -> str:

@@ -24,6 +24,8 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from molehill.arrays import Booleans, Floats
+from molehill.attacks.reconstruction import typical_others
+from molehill.attacks.single_variables import find_anywhere
 from molehill.errors import InputError
 from molehill.plan.settings import Settings
 from molehill.rules.formulas import quote_part, read_formula_of
@@ -43,6 +45,8 @@ _LEAST, _LEAST_NET = 20, 100
 _LOOKED_AT, _GROWN_ON = 3_000, 2_000
 # Most numbers that are searched at once, most parts of a formula, and most factors and denominators that are tried.
 _MOST, _MOST_PARTS, _MOST_FACTORS, _TRIED = 80, 40, 40, 3
+# Records of a group, on average at least, within which a factor is looked for.
+_OF_A_GROUP = 5
 # Variables of which every two are tried together.
 _PAIRED = 12
 # Units: records that share them are so many on average and at most.
@@ -385,7 +389,9 @@ def _find_one(aim: _Aim, pool: _Pool) -> Derivable | None:
     formula = _find_formula(aim, pool)
     if formula is not None and not formula.partly:
         return formula
-    return _find_levels(aim, pool) or _find_order(aim, pool) or _grow(aim, pool) or formula
+    searches = (_find_levels, _find_order, _find_factors, _grow, _find_elsewhere)
+    found = next((found for search in searches if (found := search(aim, pool)) is not None), None)
+    return formula if formula is not None and (found is None or found.partly) else found
 
 
 def _find_formula(aim: _Aim, pool: _Pool) -> Derivable | None:
@@ -762,6 +768,44 @@ def _find_order(aim: _Aim, pool: _Pool) -> Derivable | None:
     return Derivable(aim.name, (best[1],), "", best[0], aim.nearness)
 
 
+def _find_factors(aim: _Aim, pool: _Pool) -> Derivable | None:
+    """Find a number from which it differs by a factor, or an amount, that is the same within a group, as a currency."""
+    if not aim.numeric or len(aim.rows) < _LEAST_NET:
+        return None
+    rows = aim.rows
+    groups = {name: np.unique(codes[rows], return_inverse=True)[1] for name, codes in pool.codes.items()}
+    groups = {name: codes for name, codes in groups.items() if 1 < codes.max() + 1 <= len(rows) / _OF_A_GROUP}
+    terms = [(term, pool.numbers[rows, place]) for place, term in enumerate(pool.terms) if not term.unit]
+    values, best = aim.values[rows], (0.0, ("", ""))
+    for group in sorted(groups, key=lambda name: -int(groups[name].max()))[:_PAIRED]:
+        for term, numbers in terms[:_MOST_FACTORS]:
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = values / numbers
+            for apart, put_back in ((ratio, np.multiply), (values - numbers, np.add)):
+                usable = np.where(np.isfinite(apart), groups[group], -1).astype(np.int64)
+                usual = typical_others(np.nan_to_num(apart), usable, np.arange(len(rows)), groups[group])
+                right = np.abs(put_back(numbers, usual) - values) <= aim.radius[rows]
+                best = max(best, (float(right.mean()), (term.part, group)))
+    if not aim.shows_net(best[0]):
+        return None
+    return Derivable(aim.name, best[1], "", best[0], aim.nearness)
+
+
+def _find_elsewhere(aim: _Aim, pool: _Pool) -> Derivable | None:
+    """Find a number that has the true values in the records of others, such as the income of the partner."""
+    if not aim.numeric or len(aim.rows) < _LEAST_NET:
+        return None
+    present = np.isfinite(aim.values)
+    kept = [(term.part, pool.numbers[:, place]) for place, term in enumerate(pool.terms) if not term.unit]
+    unit = column_unit(aim.table.frame[aim.name])
+    found = {name: float((~np.isnan(guess)).mean()) for name, guess in find_anywhere(aim.values[present], kept, unit)}
+    name = max(found, key=lambda one: found[one], default="")
+    if not name or found[name] < PARTLY:
+        return None
+    how = "exactly, by the record of another person,"
+    return Derivable(aim.name, (name,), "", found[name], how, partly=found[name] < FORMULA)
+
+
 def _grow(aim: _Aim, pool: _Pool) -> Derivable | None:
     """Predict it from all that is kept by a regression and by a tree, each learned on the other half of the records."""
     rows = aim.rows
@@ -772,7 +816,7 @@ def _grow(aim: _Aim, pool: _Pool) -> Derivable | None:
     random = np.random.default_rng(len(rows))
     rows = random.permutation(rows)[:_GROWN_ON]
     text = [name for name in pool.codes if not any(term.part == name for term in pool.terms)]
-    # Here, because most commands do without, and should not wait for it to load.
+    # Imported here because it loads slowly and most commands do not need it.
     from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor  # noqa: PLC0415
 
     numbers = pool.numbers[rows]

@@ -763,7 +763,8 @@ def _remark_kept(table: Table, settings: Settings, found: Finding, kind: str) ->
     """What to think of before a column is published as collected."""
     remarks = [f"may name people ({found.identifying}), accepted"] if found.identifying else []
     remarks += [f"looks sensitive ({found.sensitive}), published as collected"] if found.sensitive else []
-    remarks += [f"SINGLE VALUES SAY NEARLY WHO A PERSON IS ({found.fine})"] if found.fine else []
+    single = found.fine or ("" if found.identifying else found.alone)
+    remarks += [f"SINGLE VALUES SAY NEARLY WHO A PERSON IS ({single})"] if single else []
     if kind == "categorical" and not found.problem:
         levels, records = count_rare(table, found.name, settings.least_records(found.name))
         rare = f"{levels:,} level{'' if levels == 1 else 's'} of few records ({records:,} in all)"

@@ -126,6 +126,8 @@ def _choose_fates(
         fate, why = _first_fate(table, found, parts, weights)
         if not fate:
             fate, why = _fate_of_values(table, found, categories)
+        if fate == "keep" and found.alone and name not in parts and not found.knowable:
+            fate, why = "undecided", _tell_single(found.alone)
         fates[name], reasons[name] = fate, why or _describe(found)
         if fate == "synthesize":
             wanted.append(found)
@@ -166,9 +168,13 @@ def _first_fate(table: Table, found: Finding, parts: Mapping[str, str], weights:
     elif name in weights:
         fate, why = "undecided", f'{weights[name]}; name it under [survey] and write "keep", or write "drop"'
     elif found.fine:
-        how = 'write "drop", or put a coarser variable into the file; "keep" publishes it as it is'
-        fate, why = "undecided", f"{found.fine}: single ones say nearly who a person is; {how}"
+        fate, why = "undecided", _tell_single(found.fine)
     return fate, why
+
+
+def _tell_single(what: str) -> str:
+    how = 'write "drop", or put a coarser variable into the file; "keep" publishes it as it is'
+    return f"{what}: single ones say nearly who a person is; {how}"
 
 
 def _fate_of_values(table: Table, found: Finding, categories: Sequence[Finding]) -> tuple[str, str]:

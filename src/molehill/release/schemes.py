@@ -13,9 +13,8 @@ import numpy as np
 
 from molehill.arrays import Booleans, Floats
 from molehill.risk.balls import bounds, group, sort_cells
-from molehill.risk.identification import ConfidentialRisk
+from molehill.risk.identification import ConfidentialRisk, risk_weights
 from molehill.risk.intruder import View
-from molehill.risk.weights import risk_weights
 from molehill.synthesis.posterior import Posterior
 
 # How much of its weight a record loses in a round of feedback, at first.

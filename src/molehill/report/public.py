@@ -54,19 +54,19 @@ BY_SIZE = (
 )
 # What each policy means, for readers who have not read the documentation.
 POLICIES = {
-    "alone in the pattern": "nobody shares the known values: identified whatever is released about the value",
+    "unique in the pattern": "sample unique: identifiable by the key variables, whatever values are released",
     "in a pattern smaller than the order": "too few others for risk of this order",
     "in a pattern as small as the order": "too few others; with the paper's cover risk 0 and weight 1",
     "negative value": "close is measured by the size of the value",
-    "ball without width": "zero, or close to nothing: only equal values are close",
-    "ball widened to the floor": "the least radius was used",
-    "missing known value": "missing is a category of its own",
+    "radius of zero": "zero, or close to nothing: only equal values are close",
+    "minimum radius used": "the least radius was used",
+    "missing key variable": "missing is a category of its own",
     "missing sensitive value": "released as missing; without risk and weight",
 }
 # Those that the tables show. The others would tell how many values are negative, zero or small, or the order.
 PUBLIC_POLICIES = {
-    "alone in the pattern": "nothing: the columns that are kept show it",
-    "missing known value": "nothing: the tables show it",
+    "unique in the pattern": "nothing: the columns that are kept show it",
+    "missing key variable": "nothing: the tables show it",
     "missing sensitive value": "nothing: the tables show it, as values that are missing stay so",
 }
 _STEPS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)

@@ -1,1 +1,1 @@
-"""Identification risk: whose eyes, who is close to whom, the risk of confidential and released tables, and weights."""
+"""Identification risk of confidential and released data: intruder model, close neighbours, match rates, weights."""

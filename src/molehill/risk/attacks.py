@@ -1,4 +1,4 @@
-"""Intruders who do more than look: they pool all tables, guess a sensitive value, or ask those who look alike."""
+"""Intruders who combine all datasets, guess a sensitive value, or look up records that share the key variables."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from molehill.tables.intervals import Figure, figure_of_runs, mean_over_tables, 
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table
 
-# Comparisons of a target with a candidate in a table that are made at most; more targets than that are sampled.
+# Maximum number of comparisons of a record with a candidate; with more, records are sampled.
 _MOST_COMPARISONS = 400_000_000
 # Resampled runs for the intervals.
 _RUNS = 20
@@ -26,20 +26,19 @@ _RUNS = 20
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PooledRisk:
-    """What pooling the tables gives an intruder.
+    """Identification risk of an intruder who combines all datasets.
 
     Attributes
     ----------
     risk
-        One per record: its risk in the one table that holds, for every record, the median of its released values (the
-        most frequent level of a categorical column).
+        One per record: its risk in the dataset of medians over the released datasets (for a category, modes).
     mean
-        Mean of that risk, with its interval over tables.
+        Mean of that risk, with its interval over datasets.
     right_picks
-        Share of the records that the intruder picks rightly who adds up, table by table, the chance of every candidate
-        and picks the one with the highest sum; with its interval over tables.
+        Match rate of the intruder who sums the match probability of every candidate over the datasets and picks the
+        candidate with the highest sum; with its interval over datasets.
     targets
-        How many records the share of right picks was counted over.
+        Number of records over which that rate was computed.
     """
 
     risk: Floats
@@ -48,36 +47,35 @@ class PooledRisk:
     targets: int
 
     def __repr__(self) -> str:
-        return f"PooledRisk(mean risk {self.mean.value:.4f}, right picks {self.right_picks.value:.4f})"
+        return f"PooledRisk(mean risk {self.mean.value:.4f}, match rate {self.right_picks.value:.4f})"
 
 
 @dataclass(frozen=True, eq=False)
 class _Own:
-    """What all tables say of every confidential record: cells (tables, records), values (tables, records, columns)."""
+    """The released counterparts of every confidential record in all datasets: cells and values, datasets first."""
 
     cells: NDArray[np.int64]
     values: Floats
 
 
 def pooled_risk(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> PooledRisk:
-    """Measure the risk to an intruder who has all tables and knows which of their records belong together.
+    """Measure the risk from an intruder who combines all datasets.
 
-    Partially synthetic tables hold the same people, so an intruder can follow a record through the tables, by its
-    position or by columns that were not replaced. Two ways to use that are measured. The first takes the median of
-    every record's released values and looks for the true value among the medians, as in `release_risk`: noise that
-    differs from table to table averages out. The second searches every table: a candidate that is close to the true
-    value together with c - 1 others of the pattern gets the chance 1/c there; chances are added over the tables, and
-    the candidate with the highest sum is picked, one of them at random if several have it.
+    Partially synthetic datasets contain the same records, which can be linked by position or by unchanged variables.
+    Two attacks are measured. The first takes the median of every record's released values and compares it with the
+    true value, as in `release_risk`. The second gives, in every dataset, each of the c records that are close to the
+    true value the probability 1/c, sums these over the datasets, and picks the record with the highest sum (one of
+    them at random in case of ties).
 
     Parameters
     ----------
     data, released, intruder, key
-        As in `release_risk`. A record alone in its pattern, and found, has risk 1.
+        As in `release_risk`. A record unique in its pattern, and close, has risk 1.
 
     References
     ----------
     Reiter and Mitra, Estimating Risks of Identification Disclosure in Partially Synthetic Data (2009), for the sum of
-    chances over the tables.
+    probabilities over the datasets.
 
     Examples
     --------
@@ -95,7 +93,7 @@ def pooled_risk(data: Any, released: Any, intruder: Intruder | None = None, *, k
 
 
 def pooled_mean(data: Any, released: Any, intruder: Intruder | None = None, *, key: str | None = None) -> Figure:
-    """Give the mean risk of `pooled_risk` alone, without searching every table."""
+    """Compute only the mean risk of `pooled_risk`, without the second attack."""
     view = as_view(data, intruder)
     return _tell_medians(view, _gather(read_released(view, released, key)))[1]
 
@@ -108,7 +106,7 @@ def _gather(readings: Sequence[Reading]) -> _Own:
 
 
 def _tell_medians(view: View, own: _Own) -> tuple[Floats, Figure]:
-    """Risk of every record in the table of medians, and its mean with an interval over tables."""
+    """Risk of every record in the dataset of medians, and its mean with an interval over datasets."""
     by_row = _risk_of_medians(view, own)
     means = by_row[:, view.part].mean(axis=1)
     return freeze(np.where(view.part, by_row[0], np.nan)), _over_tables(means, len(own.cells))
@@ -119,7 +117,7 @@ def _over_tables(found: Floats, tables: int) -> Figure:
 
 
 def most_frequent(codes: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Find the most frequent code from 0 up in every column, the lowest of several; -1 if there is none.
+    """Find the most frequent non-negative code of every column, the lowest in case of ties; -1 if there is none.
 
     Examples
     --------
@@ -138,10 +136,10 @@ def most_frequent(codes: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def middle(values: Floats, present: Booleans) -> Floats:
-    """Take the median over the first axis of the values that are present; 0 where none is."""
+    """Median over the first axis of the values that are present; 0 where there is none."""
     if present.all():
         return np.median(values, axis=0)
-    # Absent ones go last; the middle is that of the others.
+    # Missing values are sorted to the end.
     ordered = np.sort(np.where(present, values, np.inf), axis=0)
     number = present.sum(axis=0)
     low, high = np.maximum(number - 1, 0) // 2, np.minimum(number // 2, len(values) - 1)
@@ -150,18 +148,18 @@ def middle(values: Floats, present: Booleans) -> Floats:
 
 
 def _taken(tables: int) -> NDArray[np.int64]:
-    """(rows, tables): how often each table is taken: all once, then, if there are several, in resampled runs."""
+    """(rows, datasets): how often each dataset counts: once in the first row, as resampled in the others."""
     once = np.ones((1, tables), dtype=np.int64)
     return np.concatenate([once, resampled_counts(tables)[:_RUNS]]) if tables > 1 else once
 
 
 def _risk_of_medians(view: View, own: _Own) -> Floats:
-    """Risk of every record in the table of medians: of all tables in the first row, then of resampled ones."""
-    # Of the types that whole tables have: for others every kernel would be compiled once more, here and below.
+    """Risk of every record in the dataset of medians: of all datasets in the first row, then of resampled ones."""
+    # The usual integer type, so that no kernel is compiled for another one.
     cells = most_frequent(own.cells).astype(view.cells.dtype)
-    # Where values may be missing, the tables in which as many are there as mostly.
-    told = own.cells >= 0 if view.complete else own.cells == cells
-    present = np.broadcast_to(told[:, :, None], own.values.shape)
+    # If values may be missing, only the datasets in which the most frequent cell occurs are used.
+    used = own.cells >= 0 if view.complete else own.cells == cells
+    present = np.broadcast_to(used[:, :, None], own.values.shape)
     rows = [np.repeat(np.arange(len(counts)), counts) for counts in _taken(len(own.cells))]
     tables = [middle(own.values[row], present[row]) for row in rows]
     low, high = balls.bounds(view.values, view.radius, view.min_radius)
@@ -179,7 +177,7 @@ def _risk_of_medians(view: View, own: _Own) -> Floats:
 
 
 def _share_picked(view: View, own: _Own) -> tuple[Floats, int]:
-    """Share of right picks with all tables, then with resampled ones; and the number of targets."""
+    """Match rate with all datasets, then with resampled ones; and the number of records used."""
     low, high = balls.bounds(view.values, view.radius, view.min_radius)
     candidates = _candidates(own.cells, view.by_cell.number)
     sizes = np.array([len(members) for members in candidates])
@@ -193,7 +191,7 @@ def _share_picked(view: View, own: _Own) -> tuple[Floats, int]:
         if len(members):
             places = np.searchsorted(members, wanted)
             places[members[np.minimum(places, len(members) - 1)] != wanted] = -1
-            # In one order, whatever NumPy made it: else every order would be compiled.
+            # Contiguous, so that no kernel is compiled for another memory layout.
             values = np.ascontiguousarray(own.values[:, members])
             here = np.ascontiguousarray(own.cells[:, members] == cell)
             _count_picks(values, here, low[wanted], high[wanted], places, taken, right)
@@ -201,7 +199,7 @@ def _share_picked(view: View, own: _Own) -> tuple[Floats, int]:
 
 
 def _candidates(cells: NDArray[np.int64], number: int) -> list[Integers]:
-    """Records that are in each cell in any of the tables."""
+    """Records that are in each cell in any of the datasets."""
     alike = bool((cells == cells[0]).all())
     records = np.broadcast_to(np.arange(cells.shape[1]), cells.shape)
     pairs = np.stack([cells[0], records[0]]) if alike else np.unique(np.stack([cells.ravel(), records.ravel()]), axis=1)
@@ -220,7 +218,7 @@ def _count_picks(
     taken: Floats,
     right: Floats,
 ) -> None:
-    """Add the expected number of right picks among the candidates of one cell, for every row of `taken`."""
+    """Add the expected number of correct picks among the candidates of one cell, for every row of `taken`."""
     tables, number, _ = values.shape
     close, score = np.empty((tables, number)), np.empty(number)
     for target in range(len(low)):
@@ -235,7 +233,7 @@ def _count_picks(
                     score[member] += taken[row, table] * close[table, member]
             for member in range(number):
                 most = max(most, score[member])
-            # Sums of the same fractions may differ in the last digit; who is close in no table is nobody's pick.
+            # Sums of the same fractions may differ in the last digit; records that are never close are not picked.
             least = max(most - 1e-9, 1e-9)
             for member in range(number):
                 picked += score[member] >= least
@@ -245,7 +243,7 @@ def _count_picks(
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _divide_pick(values: Floats, here: Booleans, low: Floats, high: Floats, close: Floats) -> None:
-    """Share a pick equally among the candidates of one dataset that are close."""
+    """Divide the probability 1 equally among the close candidates of one dataset."""
     number, columns = values.shape
     total = 0
     for member in range(number):
@@ -260,7 +258,7 @@ def _divide_pick(values: Floats, here: Booleans, low: Floats, high: Floats, clos
 
 @dataclass(frozen=True, eq=False)
 class Gain:
-    """How often (or how far) a guess is right or wrong from the record itself, without it, and how much it gains."""
+    """A rate from the record's own released value, the leave-one-out rate, and their difference, the gain."""
 
     own: Figure
     without: Figure
@@ -269,21 +267,21 @@ class Gain:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Guesses:
-    """How well one sensitive column is guessed.
+    """Attribution of one sensitive variable.
 
     Attributes
     ----------
     column
-        The column.
+        The variable.
     right
-        Share of the guesses that are right: within the radius, or of a category the same.
+        Correct attribution rate: guesses within the radius, or of the same category.
     error
         Mean relative error of a guess; None for a category.
     pooled
-        Share of the guesses that are right when the tables are pooled; None for one table.
+        Correct attribution rate if all datasets are combined; None for one dataset.
     own, without
-        (tables, records): 1 where the record's own released value is right; and the share of the other released records
-        of its pattern whose values are. NaN for a record that takes no part.
+        (datasets, records): 1 where the record's own released value is correct; and the share of the other released
+        records of its pattern that are. NaN for a record that is left out.
     """
 
     column: str
@@ -294,7 +292,7 @@ class Guesses:
     without: Floats
 
     def __repr__(self) -> str:
-        return f"Guesses({self.column}: {np.nanmean(self.own):.1%} right, {np.nanmean(self.without):.1%} without)"
+        return f"Guesses({self.column}: {np.nanmean(self.own):.1%} correct, {np.nanmean(self.without):.1%} without)"
 
 
 def guess_values(
@@ -305,40 +303,38 @@ def guess_values(
     key: str | None = None,
     alike: Integers | None = None,
 ) -> Guesses:
-    """Compare guesses of a sensitive value from a record's own released values with guesses without the record.
+    """Compare attribution of a sensitive value from the record's own released value with attribution without it.
 
-    The intruder has found a person's record in the release, by columns that were not replaced, and takes its released
-    value for the true one. The baseline intruder takes the released value of another record of the person's pattern,
-    each as likely; if there is no other, of any other record. Both guess by one released value, so that the gain has
-    the mean 0 where every value is drawn from the distribution of its pattern, whatever that is. The baseline is the
-    mean over all other records, not one choice of them. What is above it is owed to the record: to its own value, or to
-    what else the release keeps of the person.
+    The intruder has linked a person to a released record by unchanged variables, and takes its value for the true one.
+    The baseline intruder takes the value of another released record of the pattern at random; if there is none, of any
+    other record. The baseline rate is computed exactly, as the mean over all other records. The gain is 0 on average
+    if every value is drawn from the distribution of its pattern; a positive gain is due to the record's own value, or
+    to other information about the person in the release.
 
-    A guess of a number is right if it lies in the ball around the true value. Its relative error is
-    `|guess - y| / |y|`, and at most 1: an error of 100% is as bad as any larger one, and a wrong guess of zero is 1.
-    Every measure is taken table by table and averaged. With several tables it is also taken with the tables pooled: the
-    guess is then the median over the tables of a record's values (the most frequent level), be it the person's own
-    record or another one.
+    A guess of a number is correct if it lies within the radius of the true value. Its relative error is
+    `|guess - y| / |y|`, at most 1; a wrong guess of zero has error 1. Rates are computed by dataset and averaged. With
+    several datasets they are also computed with all datasets combined: the guess is then the median (or mode) over the
+    datasets of a record's values.
 
     Parameters
     ----------
     data, released, intruder, key
-        As in `release_risk`; the intruder asks for one sensitive column.
+        As in `release_risk`, with one sensitive variable.
     alike
-        One per record: of which group it is by what is released unchanged, such as of those who cannot have a wage
-        (`molehill.attacks.prediction.group_by_kept`). Another record is one of the same pattern and group; if there
-        is no other, one of the group.
+        One per record: a group by unchanged variables, for example respondents who cannot have a wage
+        (`molehill.attacks.prediction.group_by_kept`). The baseline then uses records of the same pattern and group or,
+        if there is none, of the group.
 
     Examples
     --------
     >>> data = pd.DataFrame({"town": ["A"] * 3, "pay": [100.0, 110.0, 900.0]})
     >>> released = data.assign(pay=[105.0, 300.0, 890.0])
     >>> guess_values(data, released, Intruder(known="town", sensitive="pay", radius=0.1))
-    Guesses(pay: 66.7% right, 16.7% without)
+    Guesses(pay: 66.7% correct, 16.7% without)
     """
     view = as_view(data, intruder)
     if len(view.intruder.sensitive) != 1:
-        raise InputError("sensitive", "guesses are of one column at a time", "Name one sensitive column")
+        raise InputError("sensitive", "attribution needs exactly one variable", "Name one sensitive variable")
     column = view.intruder.sensitive[0]
     levels = None if view.numeric else pd.Index(view.table.frame[column].dropna().unique())
     truth = _column_values(view.table, column, levels, "data")
@@ -354,16 +350,16 @@ def guess_values(
         rows = np.where(present[rows], rows, -1)
         patterns = np.where(present, reading.patterns, -1).astype(np.int64)
         if wide > 1:
-            # A released row is of the group of its own record.
+            # A released row has the group of its own record.
             of = np.full(len(patterns), -1)
             of[rows[rows >= 0]] = groups[rows >= 0]
             patterns = np.where((patterns >= 0) & (of >= 0), patterns * wide + of, -1)
         found.append(_guess(asked, values, patterns, rows))
         own_values.append(np.where(rows >= 0, values[rows], 0.0))
         own_patterns.append(np.where(rows >= 0, patterns[rows], -1))
-    # By table: from the own record and without it, right guesses and errors.
+    # By dataset: correct guesses and errors, from the own record and without it.
     right, error = (np.stack([one[part] for one in found], axis=1) for part in (0, 1))
-    # A share of a date means nothing.
+    # Relative errors do not apply to dates.
     sized = bool(view.numeric) and view.schema[column].kind != "date"
     pooled = None
     if len(found) > 1:
@@ -382,9 +378,9 @@ def guess_values(
 
 @dataclass(frozen=True)
 class _Asked:
-    """The records whose values are guessed: true values, ends of what is right, patterns, and who takes part.
+    """The records whose values are guessed: true values, bounds of a correct guess, patterns, and who is included.
 
-    Patterns that have the same remainder by `groups` are of one group: of another record, if the pattern has none.
+    Patterns with the same remainder modulo `groups` belong to one group.
     """
 
     truth: Floats
@@ -397,19 +393,19 @@ class _Asked:
 
 
 def _guess(asked: _Asked, values: Floats, patterns: Integers, rows: Integers) -> Floats:
-    """Guess from a record's own row (-1: it has none) and from another one of its pattern, each as likely.
+    """Judge guesses from a record's own row (-1: none) and, on average, from the other rows of its pattern.
 
     Returns
     -------
     array
-        (2, 2, records): of right guesses and of relative errors, that from the own row and the mean over the others.
+        (2, 2, records): correct guesses and relative errors, from the own row and the mean over the others.
     """
     among = (rows >= 0) & (patterns[rows] == asked.patterns)
     own = np.where(rows >= 0, values[rows], np.nan)
     found = np.full((2, 2, len(rows)), np.nan)
     about = (asked.truth, asked.low, asked.high)
     _guess_by_others(*about, own, among, asked.patterns, *_sort_patterns(values, patterns, asked.number), found)
-    # Who is alone in the pattern is compared with the group, and with everybody.
+    # A record unique in its pattern is compared with its group, or else with all records.
     for number in (asked.groups, 1):
         alone = np.isnan(found[0, 1])
         if alone.any():
@@ -417,13 +413,13 @@ def _guess(asked: _Asked, values: Floats, patterns: Integers, rows: Integers) ->
             among, others = (rows >= 0) & (here[rows] == group), np.empty_like(found)
             _guess_by_others(*about, own, among, group, *_sort_patterns(values, here, number), others)
             found[:, 1, alone] = others[:, 1, alone]
-    # Who is not in the release can only be guessed without the record.
+    # A record that is not in the release has no own value.
     found[:, 0] = np.where(rows >= 0, found[:, 0], found[:, 1])
     return found
 
 
 def _sort_patterns(values: Floats, patterns: Integers, number: int) -> tuple[Floats, Integers]:
-    """Sort the values of every pattern, and say where each pattern starts."""
+    """Sort the values of every pattern; return them with the start of each pattern."""
     order = np.lexsort((values, patterns))
     order = order[patterns[order] >= 0]
     return values[order], np.append(0, np.cumsum(np.bincount(patterns[order], minlength=number)))
@@ -441,8 +437,8 @@ def _guess_by_others(
     starts: Integers,
     found: Floats,
 ) -> None:
-    """Judge every record's own guess and, by two searches and a sum, all others of its pattern at once."""
-    # Sums of the sizes on one side of zero, from zero outwards: no larger value is part of a sum.
+    """Judge every record's own guess and, by binary search and cumulative sums, all others of its pattern at once."""
+    # Cumulative absolute values from zero outwards, so that no larger value enters a sum.
     sums = np.zeros(len(values))
     for pattern in range(len(starts) - 1):
         first, last = starts[pattern], starts[pattern + 1]
@@ -457,7 +453,7 @@ def _guess_by_others(
         upto = sums[starts[patterns[i]] : starts[patterns[i] + 1]]
         others, size = len(some) - among[i], abs(y)
         right = count_up_to(some, high[i]) - count_below(some, low[i])
-        # All are wrong by as much as the value is large, but those between zero and twice the value.
+        # The relative error is 1 except for guesses between zero and twice the value.
         if y == 0:
             error = float(len(some) - count_up_to(some, y) + count_below(some, y))
         elif y > 0:
@@ -485,7 +481,7 @@ def _guess_by_others(
 
 
 def _column_values(table: Table, column: str, levels: pd.Index | None, argument: str) -> Floats:
-    """Numbers, 0 where missing, or codes of the levels; a level that the confidential table lacks is never right."""
+    """Numbers, 0 where missing, or level codes; an unknown level is never correct."""
     if levels is None:
         return np.nan_to_num(column_numbers(table, column, argument))
     codes = levels.get_indexer(pd.Index(table.frame[column]))
@@ -493,7 +489,7 @@ def _column_values(table: Table, column: str, levels: pd.Index | None, argument:
 
 
 def _pool_guesses(asked: _Asked, values: Floats, patterns: NDArray[np.int64], *, numeric: bool) -> Gain:
-    """Guesses by what all tables say of a record: all tables, with intervals from resampled ones."""
+    """Guesses from all datasets combined, with intervals from resampled datasets."""
     tables, records = values.shape
     pattern = most_frequent(patterns)
     shares = []
@@ -504,7 +500,7 @@ def _pool_guesses(asked: _Asked, values: Floats, patterns: NDArray[np.int64], *,
             said = middle(values[row], present)
         else:
             said = most_frequent(np.where(present, values[row], -1).astype(np.int64)).astype(np.float64)
-        # Of other tables than these a record may have said something.
+        # A record may be missing from all resampled datasets.
         here = np.where(present.any(axis=0), pattern, -1)
         rows = np.where(here >= 0, np.arange(records), -1)
         shares.append(_guess(asked, said, here, rows)[0][:, asked.part].mean(axis=1))
@@ -512,7 +508,7 @@ def _pool_guesses(asked: _Asked, values: Floats, patterns: NDArray[np.int64], *,
 
 
 def _gain(values: Sequence[Floats], *, better: int = 1, pooled_tables: int = 0) -> Gain:
-    """Give the figure with the record, without it, and how much better it is with it."""
+    """Figures with the record, without it, and of their difference."""
     figures = []
     for found, least in ((values[0], 0.0), (values[1], 0.0), (better * (values[0] - values[1]), -1.0)):
         if pooled_tables:
@@ -524,15 +520,15 @@ def _gain(values: Sequence[Floats], *, better: int = 1, pooled_tables: int = 0) 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Attribution:
-    """What those who look like a person tell of the person.
+    """Attribution by released records that share the person's key variables.
 
     Attributes
     ----------
     by_dataset
-        (tables, records): the share of the released records with the person's known values that are close to the person
-        in all sensitive columns; of all released records, where none has those known values. NaN for who takes no part.
+        (datasets, records): share of the released records of the person's pattern that are close to the person in all
+        sensitive variables; of all released records if the pattern is not released. NaN for a record left out.
     without
-        The same share among the other people of the confidential table: what is known without any release.
+        The same share among the other records of the confidential data: the baseline.
     """
 
     by_dataset: Floats
@@ -543,20 +539,19 @@ class Attribution:
 
 
 def attribution(data: Any, released: Any, intruder: Intruder | None = None) -> Attribution:
-    """Say how well a person's sensitive values are told by released records that look like the person.
+    """Measure attribution by released records that share a person's key variables.
 
-    The intruder knows a person's known columns, looks up the released records that have them, and takes the sensitive
-    values of one of these, at random. That is right with the chance c / M, of c that are close among M. It needs no
-    record of the person in the release, so that it can be asked of tables of new people, too. The baseline asks the
-    other people of the confidential table: (c - 1) / (M - 1). A release that tells of kinds of people, and of no person
-    among them, comes out at the baseline; below it where it is smoother than the data.
+    The intruder takes the sensitive values of a released record of the person's pattern at random, which is correct
+    with probability c / M, where c of M are close. The person's own record is not needed, so that this also applies to
+    fully synthetic data. The baseline is (c - 1) / (M - 1) among the other records of the confidential data. A release
+    that reproduces the population but no individual record is at the baseline, or below it if it is smoother.
 
     Parameters
     ----------
     data, intruder
-        The confidential table, as in `confidential_risk`.
+        The confidential data, as in `confidential_risk`.
     released
-        One released table, or a sequence of them, of any number of records.
+        One released dataset, or a sequence of them, of any number of records.
 
     Examples
     --------
@@ -572,7 +567,7 @@ def attribution(data: Any, released: Any, intruder: Intruder | None = None) -> A
     rows = [_share_close(view, anybody, reading) for reading in readings]
     size, everyone = view.size, int(view.part.sum())
     own = _count_close(view, view.values, view.cells) - 1
-    # Who is alone among the known values can only be compared with all others.
+    # A record unique in its pattern is compared with all others.
     alone = size < 2
     without = own / np.maximum(size - 1, 1)
     if alone.any():
@@ -592,7 +587,7 @@ def _share_close(view: View, anybody: View, reading: Reading) -> Floats:
 
 
 def _count_close(view: View, values: Floats, cells: Integers) -> Floats:
-    """Count the records of a table, its values and cells, in the box around every confidential record."""
+    """Count the records of a dataset (its values and cells) that are close to every confidential record."""
     low, high = balls.bounds(view.values, view.radius, view.min_radius)
     around = balls.sort_cells(view.values, balls.group(view.cells, view.by_cell.number))
     points = balls.group(cells, view.by_cell.number)

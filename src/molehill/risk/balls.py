@@ -1,12 +1,12 @@
-"""Who is within whose ball.
+"""Counts of close neighbours: which records lie within the radius of each other.
 
-A *ball* is a box around a record's values: in every column the closed interval `[y - reach, y + reach]` with
-`reach = max(radius * |y|, floor)`. A *cell* is a set of records that can be close at all: the same pattern and
-the same values of the categorical sensitive columns. All work happens within cells, so a cell can be worked
-on alone, in any thread, and no array is ever larger than (records, columns).
+A *ball* is a box around a record's values: in every variable the closed interval `[y - reach, y + reach]` with
+`reach = max(radius * |y|, min_radius)`. A *cell* is a set of records that can be close at all: those of one pattern
+with the same values of the categorical sensitive variables. All work is done within cells, which run in threads, and
+no array is larger than (records, variables).
 
-One column is sorted and swept: n log n for any order. Two columns are swept with a Fenwick tree over the
-ranks of the second: n log n. More are scanned, in parallel, within the window that the narrowest column leaves.
+One variable is sorted and swept in O(n log n) for any order; two are swept with a Fenwick tree over the ranks of the
+second, in O(n log n); three or more are scanned in parallel within the window of the most selective variable.
 """
 
 from collections.abc import Callable, Sequence
@@ -20,13 +20,13 @@ from molehill.arrays import Floats, Integers
 from molehill.risk import kernels
 from molehill.runtime import in_threads, workers
 
-# Below this many records a second thread costs more than it saves.
+# Below this number of records, threads cost more than they save.
 _SMALL = 50_000
 
 
 @dataclass(frozen=True)
 class Grouped:
-    """Records gathered by cell: those of cell `c` are `records[starts[c]:starts[c + 1]]`."""
+    """Records by cell: those of cell `c` are `records[starts[c]:starts[c + 1]]`."""
 
     records: Integers
     starts: Integers
@@ -34,11 +34,10 @@ class Grouped:
 
 @dataclass(frozen=True)
 class Coverage:
-    """What the balls of a table cover.
+    """Close neighbours of every record.
 
-    `within` counts, for every record, the records of its cell in its ball. `inside` sums over those, and `total`
-    over the whole of each cell, the share of sets of `order - 1` other records of the pattern that leave a
-    record uncovered.
+    `within` counts the records of a record's cell within its ball. `inside` sums over those, and `total` over the whole
+    cell, the share of sets of `order - 1` other records of the pattern that have no ball around a record.
     """
 
     within: NDArray[np.int32] | NDArray[np.int64]
@@ -47,7 +46,7 @@ class Coverage:
 
 
 def group(cells: Integers, number: int) -> Grouped:
-    """Gather the records of each of `number` cells; a record of cell -1 is in none."""
+    """List the records of each of `number` cells; -1 is no cell."""
     layout = _lay_out(cells, number)
     records = np.empty(layout.starts[-1], dtype=count_type(len(cells)))
 
@@ -59,7 +58,7 @@ def group(cells: Integers, number: int) -> Grouped:
 
 
 def sort_cells(values: Floats, grouped: Grouped) -> Grouped:
-    """List the records of every cell by their first column."""
+    """Sort the records of every cell by their first variable."""
     if values.shape[1] == 0:
         return grouped
     line, records, starts = values[:, 0], grouped.records.copy(), grouped.starts
@@ -68,7 +67,7 @@ def sort_cells(values: Floats, grouped: Grouped) -> Grouped:
 
 
 def bounds(values: Floats, radius: Floats, floor: Floats) -> tuple[Floats, Floats]:
-    """Lower and upper ends of every record's ball, each (records, columns)."""
+    """Lower and upper ends of every record's ball, each (records, variables)."""
     reach = np.maximum(np.abs(values) * radius, floor)
     return values - reach, values + reach
 
@@ -82,18 +81,18 @@ def cover(
     radius: Floats,
     floor: Floats,
 ) -> Coverage:
-    """Cover every record of a table with the balls of its cell, for any order.
+    """Count the close neighbours of every record, and sum the shares that risk of any order needs.
 
     Parameters
     ----------
     values
-        Numeric sensitive values, (records, columns); without a column all of a cell is close.
+        Numeric sensitive values, (records, variables); without a variable all records of a cell are close.
     cells
-        The cell of every record, -1 for one that takes no part.
+        The cell of every record, -1 for one that is left out.
     size, order
-        For every cell, how many records its pattern has, and the order to work out there (at most that).
+        For every cell, the size of its pattern and the order to compute.
     radius, floor
-        For every column; see `bounds`.
+        Relative and minimum radius of every variable.
     """
     records, columns = values.shape
     result = Coverage(np.zeros(records, dtype=count_type(records)), np.zeros(records), np.zeros(len(size)))
@@ -115,18 +114,18 @@ def cover(
 def count_within(
     tables: Sequence[Floats], grouped: Grouped, low: Floats, high: Floats, balls: Grouped
 ) -> NDArray[np.int32]:
-    """Count, for every ball, the points of its cell in it: (tables, balls).
+    """Count the points of its cell that lie in every ball: (datasets, balls).
 
     Parameters
     ----------
     tables
-        The points of one or more tables, each (points, columns), that have the same cells.
+        The points of one or more datasets with the same cells, each (points, variables).
     grouped
         The points by cell.
     low, high
-        Ends of the balls, each (balls, columns).
+        Ends of the balls, each (balls, variables).
     balls
-        The balls by cell; must come from `sort_cells` of their middles.
+        The balls by cell, from `sort_cells` of their centres.
     """
     counts = np.zeros((len(tables), len(low)), dtype=np.int32)
     columns = tables[0].shape[1]
@@ -147,13 +146,13 @@ def count_within(
 
 
 def count_type(records: int) -> type[np.int32] | type[np.int64]:
-    """Type of numbers that count records: large tables are as fast as memory is, and most need half of it."""
+    """Integer type for counts of records: large data are limited by memory bandwidth."""
     return np.int32 if records < 2**31 else np.int64
 
 
 @dataclass(frozen=True)
 class _Layout:
-    """Records laid out by cell: where each cell starts, and in blocks of records where the block's own part of it does.
+    """Positions of records sorted by cell, computed for blocks of records in threads.
 
     Block `b` is the records from `edges[b]` to `edges[b + 1]`; its first record of cell `c` belongs at `places[b, c]`.
     """
@@ -164,7 +163,7 @@ class _Layout:
 
 
 def _lay_out(cells: Integers, number: int) -> _Layout:
-    # A block costs a number per cell: with few records to a cell there is only one.
+    # A block needs one number per cell: with few records per cell there is only one block.
     edges = _record_edges(len(cells)) if number * 32 < len(cells) else [0, len(cells)]
     counts = np.zeros((len(edges) - 1, number), dtype=np.int64)
     _over_blocks(lambda block, first, last: kernels.count_cells(cells[first:last], counts[block]), edges)
@@ -189,7 +188,7 @@ def _over_blocks(kernel: Callable[[int, int, int], None], edges: list[int]) -> N
 
 
 def _sorted_lines(tables: Sequence[Floats], grouped: Grouped, first: int, last: int) -> Floats:
-    """Gather the only column of every table for some cells, (tables, records), and sort it within each cell."""
+    """Values of some cells in every dataset, (datasets, records), sorted within each cell."""
     ends = grouped.starts[first : last + 1] - grouped.starts[first]
     records = grouped.records[grouped.starts[first] : grouped.starts[last]]
     lines = np.empty((len(tables), len(records)))
@@ -198,7 +197,7 @@ def _sorted_lines(tables: Sequence[Floats], grouped: Grouped, first: int, last: 
     if len(records) < 32 * (last - first):
         kernels.sort_lines(lines, ends)
     else:
-        # NumPy's sort is vectorised: worth a call each where cells are not small.
+        # NumPy's vectorized sort is faster for large cells.
         for start, end in pairwise(ends.tolist()):
             lines[:, start:end].sort(axis=1)
     return lines
@@ -220,7 +219,7 @@ def _count_boxes(
 
 
 def _over_cells(kernel: Callable[[int, int], None], starts: Integers, rows: int = 1) -> None:
-    """Run `kernel(first, last)` over blocks of cells of about the same number of records, in threads."""
+    """Run `kernel(first, last)` over blocks of cells with similar numbers of records, in threads."""
     cells, records = len(starts) - 1, int(starts[-1])
     if records * rows < _SMALL or workers() == 1:
         kernel(0, cells)
@@ -276,12 +275,12 @@ def _cover_space(
     weight = kernels.miss_by_record(size[cell], covers, order[cell])
     result.within[records] = counts
     result.inside[records] = _scan(*sorted_arguments, weight=weight)[0] if (order > 1).any() else counts
-    # The zero at the end is of no cell: a cell has the same sum wherever it lies.
+    # With a zero at the end, `reduceat` sums the last cell like any other.
     result.total[:] = np.add.reduceat(np.append(weight, 0.0), starts)[:-1] * (np.diff(starts) > 0)
 
 
 def _narrowest_first(values: Floats, grouped: Grouped, ends: tuple[Floats, Floats]) -> list[int]:
-    """Order the columns by how many records the intervals of each hold, all together: the first one bounds the scan."""
+    """Order the variables by the total number of records within all intervals: the most selective limits the scan."""
     held = []
     for column in range(values.shape[1]):
         line, low, high = (array[:, [column]] for array in (values, *ends))
@@ -298,7 +297,7 @@ def _scan(
     ball_starts: Integers,
     weight: Floats | None = None,
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """Sum the weights (or count) of the points in every box, and count the boxes over every point."""
+    """Sum the weights (default 1) of the points in every box, and count the boxes around every point."""
     first, last = np.empty(len(low), dtype=np.int64), np.empty(len(low), dtype=np.int64)
     kernels.find_windows(points[:, 0], starts, low[:, 0], high[:, 0], ball_starts, first, last)
     weight = np.ones(len(points)) if weight is None else weight

@@ -1,7 +1,7 @@
-"""Whether a release shows who was in the data: one half of the records is held out, and then the other.
+"""Membership inference by distance to the nearest record, with a holdout half of the data.
 
-A synthesizer is fitted to either half. Tables that learn kinds of people lie as near to those who were held out as to
-those who were not; tables that repeat people lie nearer to the latter.
+A synthesizer is fitted to either half of the records. Datasets that reproduce the population lie as near to records
+held out as to the others; datasets that reproduce individual records lie nearer to those they were made from.
 """
 
 from collections.abc import Sequence
@@ -21,24 +21,24 @@ from molehill.tables.resolution import holds_dates
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table
 
-# Records that distances are taken from, and records of a table that they are taken to, at most.
+# Maximum number of records for which distances are computed, and of records they are computed to.
 MOST_ASKED, MOST_NEAR = 5_000, 20_000
 _Z = 1.96
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Holdout:
-    """How near tables lie to people who were in the data that they were made from, and to people who were not.
+    """Distances between confidential and synthetic records, with and without a record in the data.
 
     Attributes
     ----------
     records
-        The confidential records that were asked about, from 0 on.
+        Row numbers, from 0, of the confidential records.
     inside, outside
-        Distance of each to the nearest record of tables made with, and without, the half that it is in.
+        Distance of each to the nearest synthetic record made with, and without, the half that contains it.
     nearer
-        For some released records, 1 if the nearest confidential record is of the half that they were made from, 0 if it
-        is of the other, and 1/2 if both are as near.
+        For a sample of synthetic records, 1 if the nearest confidential record is in the half they were made from, 0
+        if it is in the other half, 1/2 for a tie.
     """
 
     records: Integers
@@ -47,21 +47,22 @@ class Holdout:
     nearer: Floats
 
     def __repr__(self) -> str:
-        return f"Holdout(members nearer: {self.members().value:.3f}, released records nearer: {self.share().value:.3f})"
+        members, share = self.members().value, self.share().value
+        return f"Holdout(closer to participants: {members:.3f}, released records nearer: {share:.3f})"
 
     def members(self, chosen: Booleans | None = None) -> Figure:
-        """The chance that tables lie nearer to a person who was in the data than had the person not been; 1/2: no sign.
+        """The share of records to which datasets made with them lie nearer than datasets without; 1/2 = no evidence.
 
         Parameters
         ----------
         chosen
-            Of all confidential records, who is asked about; by default everybody.
+            Which of all confidential records to include; all by default.
         """
-        told = np.where(self.inside == self.outside, 0.5, self.inside < self.outside)
-        return _mean(told if chosen is None else told[chosen[self.records]])
+        closer = np.where(self.inside == self.outside, 0.5, self.inside < self.outside)
+        return _mean(closer if chosen is None else closer[chosen[self.records]])
 
     def share(self) -> Figure:
-        """Share of the released records whose nearest confidential one was in the data, not held out; 1/2: no sign."""
+        """Share of the synthetic records whose nearest confidential record was not held out; 1/2 = no evidence."""
         return _mean(self.nearer)
 
 
@@ -69,7 +70,7 @@ def _mean(values: Floats) -> Figure:
     if not len(values):
         return Figure(np.nan, np.nan, np.nan)
     mean = float(values.mean())
-    # Never narrower than of so many coins: all may have fallen alike.
+    # The standard error is at least that of a binomial share of 1/2.
     error = max(float(values.std()), 0.5 / np.sqrt(len(values) + 1)) / np.sqrt(len(values))
     return Figure(mean, max(mean - _Z * error, 0.0), min(mean + _Z * error, 1.0))
 
@@ -77,30 +78,30 @@ def _mean(values: Floats) -> Figure:
 def compare_halves(
     data: Any, half: Booleans, first: Sequence[Any], second: Sequence[Any], columns: Sequence[str], *, seed: int
 ) -> Holdout:
-    """Compare tables made from one half of the records with tables made from the other.
+    """Compare datasets made from one half of the records with datasets made from the other half.
 
-    A distance is the sum over the columns: of a number how far apart two values stand among the confidential ones, from
-    0 to 1; of a category 0 if it is the same and 1 if not. A missing value is at distance 1 from any other.
+    The distance of two records is the sum over the variables of the difference in rank (0 to 1) for numbers, and of 0
+    (equal) or 1 for categories. A missing value has distance 1 from any other value.
 
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     half
-        Which of its records the first tables were made from; the second from the others.
+        The records that the first datasets were made from; the second datasets were made from the others.
     first, second
-        The tables.
+        The datasets.
     columns
-        What is compared.
+        The variables to compare.
     seed
-        Of the choice of records, where there are many.
+        Of the sample of records, if there are many.
 
     Examples
     --------
     >>> data = pd.DataFrame({"pay": np.arange(8.0)})
     >>> half = np.arange(8) < 4
     >>> compare_halves(data, half, [data[half]], [data[~half]], ["pay"], seed=1)
-    Holdout(members nearer: 1.000, released records nearer: 1.000)
+    Holdout(closer to participants: 1.000, released records nearer: 1.000)
     """
     table, random = as_table(data), np.random.default_rng(seed)
     coding = Places([table], columns)
@@ -116,7 +117,7 @@ def compare_halves(
     for made, from_half in ((first, half), (second, ~half)):
         places = np.concatenate([coding.of(as_table(one)) for one in made])
         places = places[choose_rows(random, len(places), MOST_ASKED // 2)]
-        # As many on either side: of more records one lies nearer.
+        # Equal numbers on either side: the nearest of more records is nearer.
         sides = [np.flatnonzero(from_half), np.flatnonzero(~from_half)]
         number = min(*map(len, sides), MOST_NEAR)
         to = [_nearest(places, own[random.permutation(side)[:number]], coding.exact) for side in sides]
@@ -125,7 +126,7 @@ def compare_halves(
 
 
 def choose_rows(random: np.random.Generator, number: int, most: int) -> Integers:
-    """Choose rows at random, in their order: all of them if there are no more than `most`."""
+    """Sample at most `most` rows at random, in their order."""
     return np.arange(number) if number <= most else np.sort(random.choice(number, most, replace=False))
 
 
@@ -134,19 +135,18 @@ _MISSING = "\0missing"
 
 
 class Places:
-    """Columns as places: of a number its rank or its place in the range, from 0 to 1; of a category its level's number.
+    """Numerical coding of variables for distances: numbers as ranks or scaled values, categories as level codes.
 
     Parameters
     ----------
     tables
-        What ranks, ranges and levels are learned from.
+        The datasets from which ranks, ranges and levels are learned.
     columns
-        The columns, in the order of the places.
+        The variables, in the order of the coded columns.
     scale
-        Of numbers: "rank", how far up a value stands among all; "range", divided by the range of all, as Gower's
-        distance has it; "none", as they are.
+        Scale of numbers: "rank" (0 to 1), "range" (divided by the range, as in Gower's distance) or "none".
     numbers
-        Which columns are compared by size; by default those of numbers and dates.
+        Which variables are compared as numbers; by default numbers and dates.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class Places:
         }
 
     def of(self, table: Table) -> Floats:
-        """Give the places of a table, (records, columns); -1 for a level that was not learned."""
+        """Code a dataset, (records, variables); -1 for a level that was not learned."""
         return np.column_stack([self._place(table, name) for name in self.columns])
 
     def _place(self, table: Table, name: str) -> Floats:
@@ -184,28 +184,28 @@ class Places:
             return values
         if self.scale == "range":
             return (values - line[0]) / (line[-1] - line[0] or 1.0)
-        # The middle of all that are the same.
+        # Mid-ranks of ties.
         ranks = (np.searchsorted(line, values, "left") + np.searchsorted(line, values, "right")) / 2
         return np.where(np.isnan(values), np.nan, ranks / max(len(line), 1))
 
 
 def _is_sized(column: pd.Series) -> bool:
-    """Whether a column holds numbers, not true or false, or dates."""
+    """Whether a variable holds numbers (not Booleans) or dates."""
     kind = column.dtype
     return (pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_bool_dtype(kind)) or holds_dates(column)
 
 
 def _written(column: pd.Series) -> tuple[Integers, np.ndarray]:
-    """Give a category as codes, and its levels as text: 6 is 6.0 beside missing values, and the last is missing."""
+    """Codes of a categorical variable and its levels as text, the last for missing; 6 and 6.0 are the same level."""
     if pd.api.types.is_numeric_dtype(column.dtype) and not pd.api.types.is_bool_dtype(column.dtype):
         column = pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan))
-    # Each level is written once, and not each record.
+
     codes, values = pd.factorize(column)
     return codes, np.array([*(str(value) for value in values), _MISSING], dtype=object)
 
 
 def _nearest(asked: Floats, to: Floats, exact: Booleans) -> Floats:
-    """Distance of every asked record to the nearest of others."""
+    """Distance of every record to the nearest of others."""
     found = np.empty(len(asked))
     ends = np.linspace(0, len(asked), workers() + 1).astype(np.int64).tolist()
     in_threads(partial(_find_nearest, asked, np.ascontiguousarray(to.T), exact, found), list(pairwise(ends)))
@@ -214,8 +214,8 @@ def _nearest(asked: Floats, to: Floats, exact: Booleans) -> Floats:
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def measure_distances(record: Floats, columns: Floats, exact: Booleans, found: Floats) -> None:
-    """Distances of a record's places to those of others, which are given (columns, records)."""
-    # Column by column, so that the inner loops have no branches and many records are compared at once.
+    """Distances of a coded record to others, which are given (variables, records)."""
+    # Variable by variable, so that the inner loops have no branches and vectorize.
     found[:] = 0.0
     for k in range(len(record)):
         one, others = record[k], columns[k]

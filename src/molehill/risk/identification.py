@@ -1,8 +1,8 @@
-"""Identification risk, record by record: of the confidential table and of released tables.
+"""Identification risk of every record, in the confidential data and in released datasets, risk weights and match rates.
 
-The intruder knows a person's *known* columns and the true value of the *sensitive* ones, looks in the table at
-hand for records with that pattern whose value is close to the true one, and picks one of them at random. A record
-is at risk when few others are close to it.
+The intruder knows a person's key variables and true sensitive values, and searches a dataset for records with the same
+pattern (combination of key-variable values) whose sensitive values are close to the true ones. A record is at risk if
+it has few close neighbours.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,37 +14,37 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from molehill.arrays import Booleans, Floats, Integers, freeze
-from molehill.errors import InputError, check_order
+from molehill.errors import InputError, check_number, check_order
 from molehill.risk import balls, kernels
 from molehill.risk.intruder import Intruder, Reading, View, as_view, read_released
 from molehill.tables.intervals import Figure
 from molehill.tables.patterns import Patterns
 from molehill.tables.schema import Schema
 
-# Of the interval of what is no chance.
+# Confidence level of the true match rate beyond chance.
 _LEVEL = 0.99
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfidentialRisk:
-    """The risk of every record of a confidential table.
+    """Confidential risk of every record.
 
     Attributes
     ----------
     risk
-        One per record, in the table's order, from 0 to 1; NaN for a record that takes no part (`missing="keep"`).
+        One per record, from 0 to 1; NaN for a record that is left out (`missing_values="keep"`).
     pattern_size
-        Records of the pattern, the record itself included.
+        Records of the pattern, including the record itself.
     within
-        Records of the pattern in the record's ball, itself included.
+        Records of the pattern within the radius, including the record itself.
     policies
-        How many records each edge policy touched, by its name in words.
+        Number of records of every special case, by its description.
     order
-        The order of the risk.
+        Order of the risk.
     patterns
-        The patterns that the known columns form; `patterns.codes` is the pattern of every record.
+        Patterns of the key variables; `patterns.codes` is the pattern of every record.
     schema
-        Role and kind of the known and sensitive columns, with the reason.
+        Role and kind of the key and sensitive variables, with the reason.
     """
 
     risk: Floats
@@ -62,17 +62,16 @@ class ConfidentialRisk:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ReleaseRisk:
-    """The risk of every confidential record when tables are released.
+    """Risk of every confidential record in released datasets.
 
     Attributes
     ----------
     by_dataset
-        (tables, records): the risk of every record in every table.
+        (datasets, records): risk of every record in every dataset.
     realised
-        One per record: the mean over the tables.
-    linked
-        (tables, records): T, whether the record's own released value is in the ball around its true value, with
-        its true pattern.
+        Mean over the datasets, one per record.
+    is_close
+        (datasets, records): T, whether the record's released values are close to its true ones, in its true pattern.
     """
 
     by_dataset: Floats
@@ -82,25 +81,25 @@ class ReleaseRisk:
     def __repr__(self) -> str:
         tables, records = self.by_dataset.shape
         mean = float(np.nanmean(self.realised))
-        return f"ReleaseRisk({tables} tables, {records:,} records, mean risk {mean:.4f})"
+        return f"ReleaseRisk({tables} datasets, {records:,} records, mean risk {mean:.4f})"
 
 
 @dataclass(frozen=True)
 class MatchRates:
-    """How an intruder fares who declares a match wherever exactly one released record is close.
+    """Match rates of an intruder who declares a match wherever exactly one released record is close.
 
-    Each is one value per table. With no unique match at all, there is no false one either: `false` is 0.
+    One value per dataset. Without any unique match, `false` is 0.
 
     Attributes
     ----------
     expected
-        Expected number of right picks when picking at random among the close: the sum of T / c.
+        Expected number of correct matches if one close record is picked at random: the sum of T / c.
     true
-        Unique matches that are right, as a share of all records.
+        Correct unique matches as a share of all records (true match rate).
     false
-        Unique matches that are wrong, as a share of the unique matches.
+        Wrong unique matches as a share of the unique matches (false match rate).
     unique
-        Number of unique matches.
+        Number of unique matches, correct or not.
     """
 
     expected: Floats
@@ -109,35 +108,30 @@ class MatchRates:
     unique: NDArray[np.int64]
 
     def mean(self) -> dict[str, float]:
-        """Average each rate over the tables."""
+        """Average each rate over the datasets."""
         return {name: float(getattr(self, name).mean()) for name in ("expected", "true", "false", "unique")}
 
 
 def confidential_risk(data: Any, intruder: Intruder | None = None, *, order: int = 1) -> ConfidentialRisk:
-    """Measure how exposed every record of a confidential table is.
+    """Compute the confidential risk of every record.
 
-    Order 1 (the paper's Marginal) is the share of the others of the record's pattern that are not close to it. Order k
-    is the mean, over all sets of the record and k - 1 others of its pattern, of the share of the rest of the pattern
-    that is close to none of the set (order 2: the paper's Pairwise). It is exact for every order: with `c_h` the number
-    of balls that hold record h and M the size of the pattern,
+    Order 1 (the paper's Marginal) is the share of the other records of the pattern that are not close. Order k (order
+    2 is the paper's Pairwise) is the mean, over all sets of the record and k - 1 others of its pattern, of the share
+    of the remaining records of the pattern that are close to no record of the set. With `c_h` the number of balls that
+    contain record h and M the size of the pattern, it equals
 
         risk_i = sum over h not in B_i of C(M - 1 - c_h, k - 1) / ((M - k) C(M - 1, k - 1)).
 
-    The paper counts the set itself as covered, and divides by M instead of M - k: `Intruder(count_self=True)`.
+    With `Intruder(count_self=True)`, as in the paper, the set itself is counted and M replaces M - k.
 
     Parameters
     ----------
     data
-        A pandas or polars frame, a `Table`, or the view that `Intruder.look` gave of one.
+        A pandas or polars frame, a `Table`, or the result of `Intruder.view`.
     intruder
-        What the intruder knows, and what counts as close; a view says it itself.
+        Key variables, sensitive variables and radius; not needed for a view.
     order
-        1 marginal, 2 pairwise, k.
-
-    Returns
-    -------
-    ConfidentialRisk
-        Frozen; `risk`, `pattern_size`, `within`, `policies` and more.
+        1 (marginal), 2 (pairwise), or higher.
 
     References
     ----------
@@ -155,7 +149,7 @@ def confidential_risk(data: Any, intruder: Intruder | None = None, *, order: int
     found = _measure_confidential(view, order)
     if not view.intruder.knowledge_probability:
         return found
-    # To who knows no sensitive column, only who is hidden by nobody stands out.
+    # An intruder who knows no sensitive variable identifies only the records treated as maximum risk.
     nobody = _coverable(view.sizes, order, view.intruder)[1][view.patterns.codes] == 0
     parts = [
         (chance, nobody if part is None else _measure_confidential(part, order).risk) for chance, part in view.may_know
@@ -164,7 +158,7 @@ def confidential_risk(data: Any, intruder: Intruder | None = None, *, order: int
 
 
 def _mean_over_sets(view: View, parts: Sequence[tuple[float, Any]]) -> Floats:
-    """The mean over what an intruder may know, each by its chance; who has no value of a set is not found by it."""
+    """Average over the sets of variables that the intruder may know; NaN risks count as 0."""
     mean = sum(chance * np.nan_to_num(np.asarray(risk, dtype=np.float64)) for chance, risk in parts)
     return freeze(np.where(view.part, mean, np.nan))
 
@@ -180,7 +174,7 @@ def _measure_confidential(view: View, order: int) -> ConfidentialRisk:
         radius=view.radius,
         floor=view.min_radius,
     )
-    # From the smallest up, so that a sum of several cells does not depend on how they happen to be numbered.
+    # Summed in increasing order, so that the result does not depend on the numbering of cells.
     rising = np.argsort(covered.total, kind="stable") if view.by_cell is not view.patterns else slice(None)
     totals = np.bincount(view.pattern_of_cell[rising], covered.total[rising], minlength=len(sizes))
     risk, pattern_size = covered.inside, np.empty(view.records, dtype=balls.count_type(view.records))
@@ -193,26 +187,74 @@ def _measure_confidential(view: View, order: int) -> ConfidentialRisk:
     return ConfidentialRisk(*frozen, _count_policies(view, order), order, view.patterns, view.schema)
 
 
+def risk_weights(
+    risk: ConfidentialRisk | Floats | Sequence[float], *, scale: float = 1.0, shift: float = 0.0
+) -> Floats:
+    """Compute risk weights: the higher a record's risk, the less it influences the model.
+
+        weight_i = clip(scale * (1 - risk_i) + shift, 0, 1)
+
+    Scale and shift are the paper's c and g. A larger scale raises the weights of low-risk records most; a larger shift
+    raises all weights equally.
+
+    Parameters
+    ----------
+    risk
+        The result of `confidential_risk`, or one risk from 0 to 1 per record. A record without risk (its sensitive
+        value is missing) has weight 0.
+    scale
+        c, 0 or larger.
+    shift
+        g, any finite number.
+
+    References
+    ----------
+    Hu, Savitsky and Williams, equation 3 and supplement, section 7.
+
+    Examples
+    --------
+    >>> risk_weights([0.0, 0.5, 0.7, 1.0])
+    array([1. , 0.5, 0.3, 0. ])
+    >>> risk_weights([0.0, 0.5, 0.8, 1.0], scale=1.5)
+    array([1.  , 0.75, 0.3 , 0.  ])
+    """
+    for argument, number in (("scale", scale), ("shift", shift)):
+        check_number(argument, number)
+    if scale < 0:
+        raise InputError("scale", "it is negative, which would give high-risk records higher weights", "Use 0 or more")
+    whole = isinstance(risk, ConfidentialRisk)
+    values = np.asarray(risk.risk if whole else risk, dtype=np.float64)
+    part = ~np.isnan(values) if whole else np.ones(values.shape, dtype=bool)
+    if values.ndim != 1:
+        raise InputError("risk", f"it has {values.ndim} dimensions", "Give one risk per record")
+    # NaN fails the comparison as well.
+    if not ((values[part] >= 0) & (values[part] <= 1)).all():
+        raise InputError("risk", "it has values outside 0 to 1", "Give risks as returned by confidential_risk")
+    weights = np.clip(scale * (1 - values) + shift, 0.0, 1.0)
+    weights[~part] = 0.0
+    return freeze(weights)
+
+
 def release_risk(
     data: Any, released: Any, intruder: Intruder | None = None, *, id_column: str | None = None
 ) -> ReleaseRisk:
-    """Measure how exposed every confidential record is once tables are released.
+    """Compute the identification risk of every confidential record in released datasets.
 
-    The intruder draws the ball around the TRUE value and looks in the released table, among the records with the
-    true pattern there. The risk is the share of the others among those that are not close, if the record's own
-    released value is close (T = 1), and 0 if it is not; the paper takes the share of all (`count_self=True`). Patterns
-    are formed in each released table from its own known columns. Where the record is the only one there, and T = 1,
-    its risk is 1.
+    The intruder searches the records of the person's true pattern in a released dataset for values within the radius
+    of the TRUE value. If the record's own released value is close (T = 1), its risk is the share of the other records
+    of the pattern that are not close (with `count_self=True`, as in the paper, the share of all); otherwise it is 0.
+    Patterns are formed from the key variables of each released dataset. A record that is unique there has risk 1 if
+    T = 1.
 
     Parameters
     ----------
     data, intruder
-        The confidential table, as in `confidential_risk`.
+        The confidential data, as in `confidential_risk`.
     released
-        One released table, or a sequence of them.
+        One released dataset, or a sequence of them.
     key
-        Column that names the record, in all tables; without it records are linked by position. A record without a
-        released counterpart has T = 0.
+        Variable that identifies a record in all datasets; without it records are linked by position. A record without
+        a released counterpart has T = 0.
 
     References
     ----------
@@ -231,7 +273,7 @@ def release_risk(
     found = _measure_released(view, readings)
     if not view.intruder.knowledge_probability:
         return found
-    # Who knows no sensitive column finds only who is alone with the known ones.
+    # An intruder who knows no sensitive variable identifies only uniques on the key variables.
     sizes = np.stack([reading.size for reading in readings])
     own = np.stack(
         [reading.patterns if reading.rows is None else reading.patterns[reading.rows] for reading in readings]
@@ -259,21 +301,21 @@ def _measure_released(view: View, readings: Sequence[Reading]) -> ReleaseRisk:
 
 
 def risk_floor(data: Any, intruder: Intruder | None = None) -> Floats:
-    """Say what risk every record has when tables tell nothing of a person beyond the pattern.
+    """Compute the baseline risk of every record: the expected risk if values depended on the key variables only.
 
-    Draw every record's value, independently, from the confidential values of its pattern: such a table is blind to the
-    person, and yet its value falls into the ball with the chance p, the share of the pattern (the record itself
-    included) that is there; each other value stays outside with the chance 1 - p, so that the expected risk is
+    Every value is drawn at random from the confidential values of its pattern. It is close to the true value with
+    probability p, the share of the pattern (the record itself included) within the radius, and every other value is
+    not close with probability 1 - p, so that the expected risk is
 
-        floor_i = p (1 - p), and p (1 - p) (M - 1) / M with `count_self=True`.
+        baseline_i = p (1 - p), or p (1 - p) (M - 1) / M with `count_self=True`.
 
-    Less would mean to avoid the truth, which tells as well. So risk is read against this floor. Who is alone in the
-    pattern has floor 0: there is nobody to hide behind, and nothing excuses a risk. NaN for who takes no part.
+    It is a reference value, not a lower bound: a release can lie below it, for example if a model ignores some key
+    variables. A unique record has baseline 0, a record that is left out NaN.
 
     Parameters
     ----------
     data, intruder
-        The confidential table, as in `confidential_risk`.
+        The confidential data, as in `confidential_risk`.
 
     Examples
     --------
@@ -285,7 +327,7 @@ def risk_floor(data: Any, intruder: Intruder | None = None) -> Floats:
     view = as_view(data, intruder)
     if not view.intruder.knowledge_probability:
         return _measure_floor(view)
-    # Who knows no sensitive column learns nothing from any.
+    # An intruder who knows no sensitive variable has baseline 0.
     return _mean_over_sets(view, [(chance, _measure_floor(part)) for chance, part in view.may_know if part is not None])
 
 
@@ -300,10 +342,10 @@ def _measure_floor(view: View) -> Floats:
 def match_rates(
     data: Any, released: Any, intruder: Intruder | None = None, *, id_column: str | None = None
 ) -> MatchRates:
-    """Count an intruder's right and wrong matches in released tables.
+    """Compute the expected, true and false match rates in released datasets (Reiter and Mitra).
 
-    For every record let c be the number of released records with its true pattern in the ball around its true
-    value, and T whether its own released record is one of them. Where c = 1 the intruder declares a match.
+    For every record, c is the number of released records of its true pattern within the radius of its true value, and
+    T whether its own released record is one of them. The intruder declares a match if c = 1.
 
     Parameters
     ----------
@@ -342,13 +384,13 @@ def matches_beyond_chance(
     key: str | None = None,
     alike: Floats | None = None,
 ) -> tuple[Floats, Figure]:
-    """Compare the true match rate with that of released values in any order within the pattern.
+    """Compare the true match rate with the rate expected by chance.
 
-    Where exactly one of the M released values of a pattern is close to a true one, it is the person's own with the
-    chance 1 / M, if each could have come to any of them. Who is alone in the pattern is compared with everybody: the
-    chance is the share of the other released values that are close. Small patterns have many matches by chance.
-    Variables that are released unchanged may say more: where nobody else of the pattern is close, the match is right
-    with the chance that the own value is close, as far as these predict it. Of the two, what is more on average counts.
+    If the released values of a pattern of size M were permuted at random, a unique match would be correct with
+    probability 1 / M. For a record that is unique in its pattern, all records are used: the chance is the share of
+    the other released records whose values are close. Unchanged variables may predict the value: where no other record
+    of the pattern is close, the match is correct with the probability that the own value is close as predicted by them
+    (`alike`). Of the two, the larger on average is used.
 
     Parameters
     ----------
@@ -360,8 +402,8 @@ def matches_beyond_chance(
     Returns
     -------
     tuple
-        The rate by chance of every released table; and the mean over the tables of the true match rate above it, with
-        an interval of 99% over the records.
+        The rate expected by chance in every released dataset; and the true match rate above it, averaged over the
+        datasets, with a 99% interval over the records.
 
     Examples
     --------
@@ -387,7 +429,7 @@ def matches_beyond_chance(
         chances = max(chances, predicted, key=lambda one: one[:, view.part].mean())
     right = np.stack([(match.within == 1) & match.linked for match in matches])
     by_chance, gains = chances[:, view.part], (right - chances)[:, view.part].mean(axis=0)
-    # Never less than if one person more had been matched.
+    # The standard error is at least that of one additional match.
     error = max(float(gains.std()), 1 / np.sqrt(len(gains))) / np.sqrt(len(gains))
     gain, reach = float(gains.mean()), float(ndtri((1 + _LEVEL) / 2)) * error
     return freeze(by_chance.mean(axis=1)), Figure(gain, gain - reach, min(gain + reach, 1.0))
@@ -396,7 +438,7 @@ def matches_beyond_chance(
 def risk_by_chance(
     data: Any, released: Any, intruder: Intruder | None = None, *, alike: Floats | None = None
 ) -> dict[str, tuple[Floats, Floats]]:
-    """Say how likely a released value is close to the true one by chance, and the risk of the record if it is.
+    """Probability that a released value is close to the true one by chance, and the risk of the record if it is.
 
     By chance it is somebody else's: of the "pattern" (of anybody, for who is alone in it), or of "anybody". Where
     variables that are released unchanged say how likely it is, these are a third way, "alike". The risk if it is close
@@ -436,9 +478,10 @@ def risk_by_chance(
 
 
 def pick_chances(data: Any, released: Any, intruder: Intruder | None = None, *, id_column: str | None = None) -> Floats:
-    """Give every record's chance to be picked by who picks at random among the close: T / c, (tables, records).
+    """Compute the match probability T / c of every record, (datasets, records).
 
-    c and T are those of `match_rates`. NaN for a record that takes no part.
+    It is the probability that an intruder who picks one close record at random picks the right one; T and c as in
+    `match_rates`. NaN for a record that is left out.
 
     Parameters
     ----------
@@ -461,7 +504,7 @@ def pick_chances(data: Any, released: Any, intruder: Intruder | None = None, *, 
 
 @dataclass(frozen=True, eq=False)
 class _Match:
-    """One released table against the confidential one: c, M and T of every confidential record."""
+    """c, M and T of every confidential record in one released dataset."""
 
     within: NDArray[np.int64]
     size: NDArray[np.int64]
@@ -476,7 +519,7 @@ def _share_of_anybody(view: View, readings: Sequence[Reading]) -> Floats:
 
 
 def _coverable(sizes: Integers, order: int, intruder: Intruder) -> tuple[Integers, Integers]:
-    """For every pattern the order to work out, and how many records can be covered or not; 0: it is protected."""
+    """Order to compute for every pattern, and the number of records it is a share of (0: maximum risk)."""
     others = not intruder.count_self
     small = (sizes == 1) | (sizes < order + others)
     if intruder.small_patterns == "error":
@@ -488,29 +531,29 @@ def _coverable(sizes: Integers, order: int, intruder: Intruder) -> tuple[Integer
 
 
 def count_small(sizes: Integers, order: int, intruder: Intruder) -> tuple[int, int]:
-    """How many patterns, of these sizes, are too small for an order, and how many records they have."""
+    """Count the patterns that are too small for an order, and their records."""
     small = (sizes == 1) | (sizes < order + (not intruder.count_self))
     found = sizes[small & (sizes > 0)]
     return len(found), int(found.sum())
 
 
 def refuse_small(patterns: int, records: int, order: int) -> None:
-    """Refuse patterns that are too small for an order, if there is one."""
+    """Raise an error if patterns are too small for an order."""
     if patterns:
         raise InputError(
             "small_patterns",
             f"{patterns} patterns ({records} records) are too small for risk of order {order}",
-            "Use coarser known columns, a lower order, or small_patterns='protect' (risk 1) or 'marginal' (order 1)",
+            "Use coarser key variables, a lower order, or small_patterns='maximum_risk' (risk 1) or 'marginal'",
         )
 
 
 def refuse_alone(table: int, records: int) -> None:
-    """Refuse a released table, counted from 1, in which linked records are alone in their pattern."""
+    """Raise an error if linked records are unique in their pattern in released dataset number `table`."""
     if records:
         raise InputError(
             "small_patterns",
-            f"in released table {table}, {records} records are alone in their pattern",
-            "Use coarser known columns, or small_patterns='protect' (risk 1)",
+            f"in released dataset {table}, {records} records are unique in their pattern",
+            "Use coarser key variables, or small_patterns='maximum_risk' (risk 1)",
         )
 
 
@@ -523,13 +566,13 @@ def _count_policies(view: View, order: int) -> dict[str, int]:
     small = (sizes > 1) & (sizes < order)
     whole = (sizes > 1) & (sizes == order)
     return {
-        "alone in the pattern": int((sizes == 1).sum()),
+        "unique in the pattern": int((sizes == 1).sum()),
         "in a pattern smaller than the order": int(sizes[small].sum()),
         "in a pattern as small as the order": int(sizes[whole].sum()),
         "negative value": int(negative),
-        "ball without width": int(flat),
-        "ball widened to the floor": int(widened),
-        "missing known value": int(known_missing.sum()),
+        "radius of zero": int(flat),
+        "minimum radius used": int(widened),
+        "missing key variable": int(known_missing.sum()),
         "missing sensitive value": int((~part).sum()),
     }
 
@@ -538,7 +581,7 @@ def _match_tables(view: View, readings: Sequence[Reading]) -> list[_Match]:
     low, high = balls.bounds(view.values, view.radius, view.min_radius)
     grouped = balls.group(view.cells, view.by_cell.number)
     around = balls.sort_cells(view.values, grouped)
-    # Tables with the confidential known columns, the usual case, are counted in one go.
+    # Datasets with unchanged key variables, the usual case, are counted together.
     alike = all(reading.cells is view.cells for reading in readings)
     batches = [readings] if alike else [[reading] for reading in readings]
     matches = []

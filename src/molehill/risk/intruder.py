@@ -1,7 +1,7 @@
-"""Whose eyes: what an intruder knows and takes for close, and tables as that intruder sees them.
+"""The intruder model: key variables, sensitive variables and radius, and the data grouped accordingly.
 
-`Intruder.look` reads, types and patterns a confidential table once. Every measure of risk takes the `View` that it
-gives, and `read_released` reads released tables by what was learned there: patterns and kinds.
+`Intruder.view` checks, types and groups the confidential data once. Every risk measure takes the resulting `View`;
+`read_released` reads released datasets by the patterns and kinds of that view.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,9 +24,11 @@ from molehill.tables.table import Table, as_table, as_tables, find_columns, with
 SmallPatterns = Literal["maximum_risk", "marginal", "error"]
 Radius = float | Mapping[str, float] | None
 Floor = float | Mapping[str, float]
-# Dates that differ by so many days are close, unless a floor says it.
+# Minimum radius for dates, in days, unless one is given.
 CLOSE_DAYS = 30.0
-# Each column that may be known or not doubles the sets of columns that the risk is a mean over.
+# Standard errors of a count, beyond which it is larger than another one by no chance.
+_BY_CHANCE = 4.0
+# The risk is a mean over all subsets of the variables that may be known: 2 to the power of this at most.
 _MOST_UNSURE = 8
 CHOICES = {
     "small_patterns": ("maximum_risk", "marginal", "error"),
@@ -36,37 +38,37 @@ CHOICES = {
 
 @dataclass(frozen=True)
 class Intruder:
-    """An intruder who knows some columns of a person, and the sensitive ones up to a radius.
+    """What an intruder knows: the key variables, and the sensitive variables up to a radius.
 
     Attributes
     ----------
     known
-        Columns that the intruder knows, one name or several; none (an empty list) means one pattern for all.
+        Key variables (quasi-identifiers), one name or several. An empty list puts all records into one pattern.
     sensitive
-        Columns that are to be protected. Numeric ones are compared by a ball, categorical ones exactly.
+        Sensitive variables. Numeric ones are compared within a radius, categorical ones exactly.
     radius
         Relative radius, from 0 to 1, of the closed ball `y - reach <= y_h <= y + reach` with
-        `reach = max(radius * |y|, min_radius)`; one number or one per column by name.
+        `reach = max(radius * |y|, min_radius)`; one number or one per variable by name.
     min_radius
-        Smallest radius, in the units of the variable; `radius=0, min_radius=5000` is an absolute radius. Of dates it is
-        in days, and 30 where nothing is said: a share of a date means nothing.
+        Smallest radius, in the units of the variable; `radius=0, min_radius=5000` is an absolute radius. For dates
+        it is in days, by default 30; a relative radius does not apply to them.
     breaks
-        Groups for numeric known columns, by name: `{"age": [25, 35, 50, 65]}`, left-closed.
+        Bins of numeric key variables, by name, left-closed: `{"age": [25, 35, 50, 65]}`.
     kinds
-        Kinds of columns, where the inferred one is not right: `{"grade": "categorical"}`.
+        Kinds of variables, where the inferred kind is wrong: `{"grade": "categorical"}`.
     count_self
-        Whether a record counts as its own close neighbour, as in the paper. A record far from all others of its
-        pattern of M then has risk (M - 1) / M instead of 1: the smallest patterns are protected least.
+        Whether a record counts as its own close neighbour, as in the paper. A record with no close neighbour in a
+        pattern of M then has risk (M - 1) / M instead of 1, so that the smallest patterns are protected least.
     small_patterns
-        A pattern too small for the order k of the risk: a sample unique, or fewer than k records; also k if a record
-        does not count itself. "maximum_risk" (risk 1, weight 0), "marginal" (order 1 there; a sample unique has risk 1
-        all the same), or "error".
+        Treatment of patterns too small for order k (sample uniques; fewer than k records, or k if a record does not
+        count itself): "maximum_risk" (risk 1, weight 0), "marginal" (order 1 instead; a sample unique still has risk
+        1), or "error".
     missing_values
-        A missing sensitive value: "error", or "keep": the record takes no part, its risk is NaN. A missing known
-        value is a category of its own.
+        Missing sensitive values: "error", or "keep" (the record is left out, its risk is NaN). A missing value of a
+        key variable is a category of its own.
     knowledge_probability
-        How likely the intruder knows a sensitive column, above 0 and up to 1, by name; all others for sure. The risk is
-        then the mean over what the intruder may know, each set of columns by its chance.
+        By name, the probability (above 0, up to 1) that the intruder knows a sensitive variable; 1 by default. The
+        risk is then the mean over the sets of variables the intruder may know, weighted by their probabilities.
 
     Examples
     --------
@@ -90,17 +92,17 @@ class Intruder:
             check_choice(name, getattr(self, name), choices)
         if not isinstance(self.count_self, bool):
             raise InputError(
-                "count_self", "it must be True or False", "Give True to count a record itself, as the paper"
+                "count_self", "it must be True or False", "Use True to count a record itself, as the paper does"
             )
         for name in ("known", "sensitive"):
             object.__setattr__(self, name, check_names(name, getattr(self, name)))
         for name in ("breaks", "kinds"):
             given = getattr(self, name)
             if not isinstance(given, Mapping | None):
-                problem = f"it is of type {type(given).__name__}, not {name} by the name of their column"
+                problem = f"it is of type {type(given).__name__}, expected {name} by variable name"
                 example = {"breaks": "{'age': [25, 45]}", "kinds": "{'grade': 'categorical'}"}[name]
-                raise InputError(name, problem, f"Write for instance {name}={example}")
-            # What is no list of breaks is told when there is a table to say it of.
+                raise InputError(name, problem, f"Write for example {name}={example}")
+            # Breaks are checked against the data by `view`.
             entries = {column: _fixed(entry) if name == "breaks" else entry for column, entry in (given or {}).items()}
             object.__setattr__(self, name, FrozenDict(entries))
         for name in ("radius", "min_radius"):
@@ -111,18 +113,14 @@ class Intruder:
         )
 
     def view(self, data: Any, *, schema: Schema | None = None) -> "View":
-        """Read, type and pattern a confidential table; every argument that concerns it is checked before any work.
-
-        What another intruder saw is looked at anew, as far as need be: the patterns of the same known columns are
-        found once.
+        """Check, type and group the confidential data. A view of another intruder is reused as far as possible.
 
         Parameters
         ----------
         data
-            The table.
+            The confidential data, or a view of it.
         schema
-            What `decide` said of a larger table, some of whose patterns these are, whole: nothing is decided anew, and
-            what that table was checked for is not checked again.
+            For a chunk of a larger dataset that holds whole patterns: what `decide` returned for the larger one.
         """
         if not isinstance(data, View):
             return _see(self, as_table(data), None, schema)
@@ -132,12 +130,12 @@ class Intruder:
         return _see(self, data.table, data.patterns if alike else None, None if data.whole else data.schema)
 
     def decide(self, data: Any) -> Schema:
-        """Settle role and kind of the columns that matter; all that concerns arguments and kinds is checked."""
+        """Infer role and kind of the key and sensitive variables, and check all arguments that concern them."""
         table = as_table(data)
         known = find_columns(table, self.known, "known")
         sensitive = find_columns(table, self.sensitive, "sensitive")
         if not sensitive:
-            raise InputError("sensitive", "no column is named", "Name the columns to protect")
+            raise InputError("sensitive", "no variable is named", "Name at least one sensitive variable")
         schema = infer_schema(
             table,
             known=known,
@@ -152,28 +150,28 @@ class Intruder:
 
 
 def _check_likely(given: Any, sensitive: Sequence[str]) -> dict[str, float]:
-    """Accept chances by column; what is sure need not be said."""
+    """Check the probabilities by variable; return those below 1."""
     if not isinstance(given, Mapping | None):
-        problem = f"it is of type {type(given).__name__}, not chances by the name of their column"
-        raise InputError("knowledge_probability", problem, "Write for instance knowledge_probability={'rent': 0.3}")
+        problem = f"it is of type {type(given).__name__}, expected probabilities by variable name"
+        raise InputError("knowledge_probability", problem, "Write for example knowledge_probability={'rent': 0.3}")
     for name, chance in (given or {}).items():
         if name not in sensitive:
             raise InputError(
-                "knowledge_probability", f"{name!r} is not a sensitive column", nearest(f"{name}", sensitive)
+                "knowledge_probability", f"{name!r} is not a sensitive variable", nearest(f"{name}", sensitive)
             )
         if isinstance(chance, bool) or not isinstance(chance, Real) or not 0 < float(chance) <= 1:
             raise InputError(
-                "knowledge_probability", f"that of {name!r} is no chance", "Give a number above 0, up to 1"
+                "knowledge_probability", f"the value for {name!r} is no probability", "Use a number above 0, up to 1"
             )
     unsure = {name: float(chance) for name, chance in (given or {}).items() if chance < 1}
     if len(unsure) > _MOST_UNSURE:
-        problem = f"{len(unsure)} columns make {2 ** len(unsure):,} sets that may be known"
+        problem = f"{len(unsure)} variables give {2 ** len(unsure):,} sets that the intruder may know"
         raise InputError("knowledge_probability", problem, f"Name at most {_MOST_UNSURE}")
     return unsure
 
 
 def _fixed(given: Any) -> Any:
-    """Give a list or an array as a tuple, in plain numbers."""
+    """Convert a list or array to a tuple of plain numbers."""
     plain = given.tolist() if hasattr(given, "tolist") else given
     listed = isinstance(plain, Iterable) and not isinstance(plain, str | Mapping)
     return tuple(map(_fixed, plain)) if listed else plain
@@ -181,26 +179,26 @@ def _fixed(given: Any) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A confidential table as an intruder sees it.
+    """The confidential data grouped by what an intruder knows.
 
     Attributes
     ----------
     intruder, table, schema
-        Whose eyes, the table, and role and kind of the columns that matter.
+        The intruder, the data, and role and kind of the key and sensitive variables.
     patterns, by_cell, pattern_of_cell
-        Patterns of the known columns; cells, which are patterns of these and the categorical sensitive columns; and
-        the pattern that each cell is in.
+        Patterns of the key variables; cells (patterns of the key and the categorical sensitive variables); and the
+        pattern that each cell belongs to.
     cells
-        Cell of every record, -1 for one that takes no part.
+        Cell of every record, -1 for one that is left out.
     numeric, values
-        Names of the numeric sensitive columns, and their values, (records, columns).
+        Names of the numeric sensitive variables, and their values, (records, variables).
     part
-        Which records take part: those with their sensitive value; of several, where missing ones are allowed, those
-        with any. A missing value is close to nothing but another one.
+        Which records are included: those with a sensitive value; with several variables and missing values allowed,
+        those with at least one. A missing value is close only to another missing value.
     radius, min_radius
-        For every numeric sensitive column.
+        For every numeric sensitive variable.
     whole
-        Whether it is all of the table; else only some of its patterns are here, each whole.
+        False for a chunk of a larger dataset, which holds some of its patterns, each complete.
     """
 
     intruder: Intruder
@@ -222,12 +220,12 @@ class View:
 
     @property
     def records(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         return len(self.part)
 
     @property
     def complete(self) -> bool:
-        """Whether a record takes part only with all its sensitive values."""
+        """Whether a record is included only if none of its sensitive values is missing."""
         return self.intruder.missing_values == "error" or len(self.intruder.sensitive) == 1
 
     @cached_property
@@ -237,24 +235,24 @@ class View:
 
     @cached_property
     def sizes(self) -> NDArray[np.int64]:
-        """Records in every pattern, of those that take part."""
+        """Included records of every pattern."""
         codes = self.patterns.codes
         return np.bincount(codes if self.part.all() else codes[self.part], minlength=self.patterns.number)
 
     def column(self, name: str) -> Floats:
-        """Give the values of a numeric sensitive column, NaN where missing."""
-        # Of several columns some may be missing in a record that takes part.
+        """Give the values of a numeric sensitive variable, NaN where missing."""
+        # With several variables, an included record may have missing values.
         values = self.values[:, self.numeric.index(name)] if self.complete else column_numbers(self.table, name)
         return np.where(self.part, values, np.nan)
 
     def at(self, radius: Radius) -> "View":
-        """The same table to an intruder with another radius."""
+        """The same data for an intruder with another radius."""
         dates = frozenset(name for name in self.numeric if self.schema[name].kind == "date")
         relative, least = _check_radius(radius, self.intruder.min_radius, self.numeric, dates)
         return replace(self, intruder=replace(self.intruder, radius=radius), radius=relative, min_radius=least)
 
     def alone(self, *columns: str) -> "View":
-        """The same table to an intruder who asks for one, or some, of the sensitive columns alone."""
+        """The same data for an intruder whose sensitive variables are only these."""
         if self.intruder.sensitive == columns and not self.intruder.knowledge_probability:
             return self
         own, kinds = self.intruder, {name: self.schema[name].kind for name in columns}
@@ -262,13 +260,13 @@ class View:
         for name, nothing in (("radius", None), ("min_radius", 0.0)):
             given = getattr(own, name)
             by_name = isinstance(given, Mapping)
-            told = {column: given[column] for column in columns if column in given} if by_name else given
-            only[name] = (told or nothing) if by_name else told
+            chosen = {name: given[name] for name in columns if name in given} if by_name else given
+            only[name] = (chosen or nothing) if by_name else chosen
         return replace(own, sensitive=columns, kinds={**own.kinds, **kinds}, **only).view(self)
 
     @cached_property
     def may_know(self) -> "list[tuple[float, View | None]]":
-        """The sets of sensitive columns that the intruder may know, each with its chance; None for none of them."""
+        """The sets of sensitive variables the intruder may know, with their probabilities; None is the empty set."""
         unsure = list(self.intruder.knowledge_probability)
         found = []
         for known in product((True, False), repeat=len(unsure)):
@@ -282,10 +280,9 @@ class View:
 
 @dataclass(frozen=True, eq=False)
 class Reading:
-    """A released table read like the confidential one, with the released record of every confidential one.
+    """A released dataset read like the confidential data, with the row of every confidential record in it.
 
-    `view` is what it was read by. `rows` is the row of every confidential record in the table, -1 if it has none, and
-    None where it is the same row.
+    `rows` holds -1 for a confidential record that is not in the dataset, and is None if the rows correspond.
     """
 
     view: View
@@ -298,27 +295,26 @@ class Reading:
     rows: NDArray[np.intp] | None
 
     def column(self, name: str) -> Floats:
-        """Give the values of a numeric sensitive column, NaN where missing."""
+        """Give the values of a numeric sensitive variable, NaN where missing."""
         place = self.view.numeric.index(name)
         values = self.values[:, place] if self.view.complete else column_numbers(self.table, name, "released")
         return np.where(self.part, values, np.nan)
 
     @cached_property
     def own_cells(self) -> Integers:
-        """The cell of every confidential record's own released one, -1 if there is none."""
-        # Who has none is given a last one, which is of no cell.
+        """Cell of the released counterpart of every confidential record, -1 if there is none."""
         return self.cells if self.rows is None else np.append(self.cells, -1)[self.rows]
 
     @cached_property
     def own_values(self) -> Floats:
-        """The values of every confidential record's own released one."""
+        """Values of the released counterpart of every confidential record."""
         if self.rows is None:
             return self.values
         return np.concatenate([self.values, np.zeros((1, self.values.shape[1]))])[self.rows]
 
 
 def as_view(data: Any, intruder: Intruder | None) -> View:
-    """See a table as an intruder does; what was looked at already says itself who looked."""
+    """Group the data by the key variables of an intruder; a view is returned as it is if no intruder is given."""
     if intruder is None and isinstance(data, View):
         return data
     if not isinstance(intruder, Intruder):
@@ -328,21 +324,20 @@ def as_view(data: Any, intruder: Intruder | None) -> View:
 
 
 def read_released(view: View, released: Any, id_column: str | None = None, *, linked: bool = True) -> list[Reading]:
-    """Read released tables by what was learned from the confidential one.
+    """Read released datasets by the patterns and kinds of the confidential data.
 
-    Tables that were read already are taken as they are, if what they were read by cuts the confidential table into the
-    same cells, and read again, with the same records linked, if not.
+    Datasets that were already read for an equivalent view are reused.
 
     Parameters
     ----------
     view
-        The confidential table.
+        The confidential data.
     released
-        One released table, or a sequence of them.
+        One released dataset, or a sequence of them.
     key
-        Column that names the record, in all tables; without it records are linked by position.
+        Variable that identifies a record in all datasets; without it records are linked by position.
     linked
-        Whether released records are those of people at all: of new people none is.
+        Whether released records correspond to confidential ones; False for fully synthetic data.
     """
     if isinstance(released, list) and released and all(isinstance(one, Reading) for one in released):
         return [one if _alike(one.view, view) else _read(view, one.table, one.rows) for one in released]
@@ -352,15 +347,15 @@ def read_released(view: View, released: Any, id_column: str | None = None, *, li
 
 
 def read_part(view: View, table: Table, rows: NDArray[np.intp]) -> Reading:
-    """Read some records of a released table: all those whose pattern may be one of the view, which is no whole table.
+    """Read the records of a released dataset that belong to the patterns of a view of a chunk.
 
-    `rows` says where every confidential record's own released one is, -1 where it is elsewhere.
+    `rows` gives the row of the released counterpart of every confidential record, -1 if it is in another chunk.
     """
     return _read(view, table, rows)
 
 
 def _alike(one: View, other: View) -> bool:
-    """Whether two views read a released table in the same way; the radius does not matter."""
+    """Whether two views read a released dataset in the same way. They may differ in the radius."""
     return (
         one.by_cell is other.by_cell
         and one.numeric == other.numeric
@@ -369,7 +364,7 @@ def _alike(one: View, other: View) -> bool:
 
 
 def _settle_reach(intruder: Intruder, schema: Schema) -> tuple[tuple[str, ...], Floats, Floats]:
-    """Give the numeric sensitive columns, and the relative radius and the floor of each."""
+    """Return the numeric sensitive variables with the relative and the minimum radius of each."""
     numeric = tuple(name for name in intruder.sensitive if schema[name].kind != "categorical")
     dates = frozenset(name for name in numeric if schema[name].kind == "date")
     return numeric, *_check_radius(intruder.radius, intruder.min_radius, numeric, dates)
@@ -417,69 +412,97 @@ def _read(view: View, table: Table, rows: NDArray[np.intp] | None) -> Reading:
 
 
 def _link_records(view: View, table: Table, key: str | None) -> NDArray[np.intp] | None:
-    """Row of the released table for every confidential record (-1: none); None means the same row."""
+    """Row of the released dataset for every confidential record (-1: none); None means the same row."""
     if key is None:
         if len(table.frame) != view.records:
             raise InputError(
                 "released",
-                f"it has {len(table.frame):,} records where the confidential table has {view.records:,}",
-                "Give the column that names the record as `id_column` (--id); or, for fully synthetic data, "
+                f"it has {len(table.frame):,} records, the confidential data {view.records:,}",
+                "Name the variable that identifies a record as `id_column` (--id); or, for fully synthetic data, "
                 "fully_synthetic=True (--fully-synthetic)",
             )
         return None
     find_columns(view.table, key, "id_column")
     find_columns(table, key, "id_column")
     ours, theirs = pd.Index(view.table.frame[key]), pd.Index(table.frame[key])
-    for index, name in ((ours, "the confidential table"), (theirs, "a released table")):
+    for index, name in ((ours, "the confidential data"), (theirs, "a released dataset")):
         if not index.is_unique or index.hasnans:
             raise InputError(
-                "id_column", f"column {key!r} of {name} has repeated or missing values", "Use a unique key"
+                "id_column",
+                f"variable {key!r} of {name} has repeated or missing values",
+                "Use a variable with unique values",
             )
     return theirs.get_indexer(ours)
 
 
-def find_rows(view: View, table: Table) -> NDArray[np.intp] | None:
+def find_rows(view: View, reading: Reading) -> NDArray[np.intp] | None:
     """Find the rows of records that stand in another order, by the variables that are released unchanged.
 
-    None if they stand in the same one, or are not the same records. Who share all of these may be exchanged.
+    None if they stand in the same one, or are not the same records. Who share all of these may be exchanged. A variable
+    whose values were swapped between people names nobody's row: variables are taken one after the other, the one with
+    the most values first, as long as records that share the values of all of them are as many as in the data. Where the
+    sensitive values of the same rows are close more often than chance explains, or as many others agree, an intruder
+    goes by the rows.
     """
-    own, other = view.table.frame, table.frame
+    own, other = view.table.frame, reading.table.frame
     names = [name for name in own if name in other and name not in view.schema.having("sensitive")]
-    names = [name for name in names if not own[name].equals(other[name])]
-    if not {*names} & {*view.schema.having("known")}:
+    if all(own[name].equals(other[name]) for name in names):
         return None
-    number, both = len(own), np.zeros(2 * len(own), dtype=np.int64)
+    found: list[NDArray[np.int64]] = []
     for name in names:
         try:
             codes = pd.factorize(pd.concat([own[name], other[name]], ignore_index=True), use_na_sentinel=False)[0]
         except TypeError:
             continue
-        # Others are synthesized.
-        before, after = (np.bincount(side, minlength=codes.max() + 1) for side in np.split(codes, 2))
-        if np.array_equal(before, after):
-            both = np.unique(both * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int64)
-    ours, theirs = (np.argsort(side, kind="stable") for side in np.split(both, 2))
-    if not both.any() or not np.array_equal(both[:number][ours], both[number:][theirs]):
+        # A variable with other values was synthesized.
+        if _have_same(codes):
+            found.append(codes.astype(np.int64))
+    both = np.zeros(2 * len(own), dtype=np.int64)
+    for codes in sorted(found, key=lambda one: -int(one.max())):
+        joint = np.unique(both * (int(codes.max()) + 1) + codes, return_inverse=True)[1].astype(np.int64)
+        both = joint if _have_same(joint) else both
+    if not both.any():
         return None
-    rows = np.empty(number, dtype=np.intp)
+    ours, theirs = (np.argsort(side, kind="stable") for side in np.split(both, 2))
+    rows = np.empty(len(own), dtype=np.intp)
     rows[ours] = theirs
-    return rows
+    if (rows == np.arange(len(rows))).all():
+        return None
+    by_rows, by_values = (_count_close(view, replace(reading, rows=one)) for one in (None, rows))
+    agreeing = [
+        sum(int((one[: len(own)] == one[len(own) :][order]).sum()) for one in found) for order in (slice(None), rows)
+    ]
+    by_chance = _BY_CHANCE * np.sqrt(max(by_rows, by_values))
+    return rows if agreeing[1] > agreeing[0] and by_rows - by_values <= by_chance else None
+
+
+def _have_same(codes: Integers) -> bool:
+    """Whether both halves have every code as often."""
+    before, after = (np.bincount(side, minlength=int(codes.max(initial=0)) + 1) for side in np.split(codes, 2))
+    return np.array_equal(before, after)
+
+
+def _count_close(view: View, reading: Reading) -> int:
+    """Count the released values that are close to the true ones of their record, over all sensitive variables."""
+    reach = np.maximum(np.abs(view.values) * view.radius, view.min_radius)
+    close = (np.abs(reading.own_values - view.values) <= reach).sum()
+    return int(close) + int((reading.own_cells == view.cells).sum())
 
 
 def _gap(name: str) -> str:
-    """What the mark of a column's missing values is called: as no column is."""
+    """Name of the indicator of a variable's missing values; no real variable has such a name."""
     return f"\0gap of {name}"
 
 
 def _mark_gaps(table: Table, numeric: Sequence[str]) -> Table:
-    """Add to a table where each numeric column is missing, so that a gap is close to nothing but a gap."""
+    """Add indicators of missing numeric values, so that a missing value is close only to a missing value."""
     return with_columns(table, {_gap(name): table.frame[name].isna() for name in numeric})
 
 
 def _read_sensitive(
     table: Table, numeric: Sequence[str], exact: Sequence[str], missing: Missing, argument: str, *, whole: bool
 ) -> tuple[Floats, Booleans]:
-    """Numeric values, (records, columns), 0 where missing, and which records take part."""
+    """Numeric values, (records, variables), 0 where missing, and which records are included."""
     present, columns = [], []
     for name in numeric:
         values = column_numbers(table, name, argument)
@@ -499,26 +522,26 @@ def _read_sensitive(
 
 
 def check_missing(records: int, gaps: int, first: int, missing: Missing, argument: str) -> None:
-    """Refuse a table with so many records that take no part, the first of them in that row, counted from 0."""
-    # Of a released table that may have missing values, it is no mistake: what few people have may be drawn for nobody.
+    """Raise an error about `gaps` records with missing sensitive values; `first` is the row of the first, from 0."""
+    # A released dataset may have only missing values by chance, where few confidential records have a value.
     if gaps == records and (missing == "error" or argument != "released"):
-        raise InputError(argument, "no record has all its sensitive values", "Choose other sensitive columns")
+        raise InputError(argument, "no record has all its sensitive values", "Choose other sensitive variables")
     if missing == "error":
         raise InputError(
             argument,
             f"{gaps} records have a missing sensitive value, the first in row {first + 1}",
-            "Impute or remove them, or choose missing_values='keep' to leave them out",
+            "Impute or remove them, or use missing_values='keep' to leave them out",
         )
 
 
 def _check_radius(radius: Radius, floor: Floor, columns: Sequence[str], dates: frozenset[str]) -> tuple[Floats, Floats]:
-    """Give the relative radius and the floor of every numeric sensitive column; a share of a date means nothing."""
+    """Return the relative and the minimum radius of every numeric sensitive variable."""
     if radius is None and {*columns} - dates:
-        raise InputError("radius", "the sensitive columns are numeric and need one", "Give it, such as 0.2 for 20%")
+        raise InputError("radius", "numeric sensitive variables need one", "Give it, for example 0.2 for 20%")
     named = [name for name in dates if isinstance(radius, Mapping) and radius.get(name)]
     if named:
-        problem = f"{named[0]!r} holds dates, of which a share means nothing"
-        raise InputError("radius", problem, f"Say how many days are close: min_radius={{{named[0]!r}: 30}}")
+        problem = f"{named[0]!r} holds dates, to which a relative radius does not apply"
+        raise InputError("radius", problem, f"Give the radius in days: min_radius={{{named[0]!r}: 30}}")
     if isinstance(radius, Mapping):
         radius = {**dict.fromkeys(dates, 0.0), **radius}
     relative = _per_column("radius", 0.0 if radius is None else radius, columns)
@@ -530,15 +553,15 @@ def _check_radius(radius: Radius, floor: Floor, columns: Sequence[str], dates: f
     if (relative > 1).any():
         raise InputError(
             "radius",
-            "a relative radius above 1 would reach past zero",
-            "For 20 percent write 0.2; for a radius in the units of the data write radius=0 and min_radius=20",
+            f"it is {relative.max():g}, but must lie between 0 and 1",
+            "For 20% write radius = 0.2; for a radius in the units of the data write radius=0 and min_radius=20",
         )
     if ((relative == 0) & (least == 0)).any():
         raise InputError(
             "radius",
-            "it is 0, so that no two different values would be close",
-            "Give a radius such as 0.2, or a min_radius for a radius in the units of the data, "
-            "or call the column categorical for exact matches only",
+            "it is 0, so that only equal values would be close",
+            "Give a radius such as 0.2, or a min_radius in the units of the data, "
+            "or declare the variable categorical for exact matches",
         )
     return relative, least
 
@@ -547,18 +570,19 @@ def _per_column(argument: str, given: float | Mapping[str, float], columns: Sequ
     if isinstance(given, Mapping):
         for name in given:
             if name not in columns:
-                raise InputError(argument, f"{name!r} is not a numeric sensitive column", nearest(str(name), columns))
+                raise InputError(argument, f"{name!r} is not a numeric sensitive variable", nearest(str(name), columns))
         lacking = [name for name in columns if name not in given]
         if lacking:
             raise InputError(
-                argument, f"it says nothing of {lacking[0]!r}", "Give one for every numeric sensitive column"
+                argument, f"it has no value for {lacking[0]!r}", "Give one for every numeric sensitive variable"
             )
         numbers = [given[name] for name in columns]
     else:
         numbers = [given] * len(columns)
     for number in [given] if not isinstance(given, Mapping) else numbers:
         if isinstance(number, bool) or not isinstance(number, Real) or not np.isfinite(float(number)):
-            raise InputError(argument, "it must be a finite number", "Give a number, or one for every column by name")
+            problem = f"it is of type {type(number).__name__}, expected a finite number"
+            raise InputError(argument, problem, "Give a number such as 0.2, or one for every variable by name")
         if number < 0:
-            raise InputError(argument, "it is negative", "Give a number from 0 up")
+            raise InputError(argument, "it is negative", "Give 0 or more")
     return np.array(numbers, dtype=np.float64)

@@ -20,8 +20,8 @@ def count_cells(cells, counts):
             counts[cell] += 1
 
 
-# Records laid out by cell: `place` says where the first record of each cell, from record `first` on, belongs. They are
-# read in their order, which is near in memory.
+# Values laid out by cell: `place` is where the first record of each cell, from record `first` on, belongs. Records are
+# read in order, which is fast.
 
 
 @_compiled
@@ -52,9 +52,8 @@ def sort_cells(line, records, starts, first_cell, last_cell):
 def find_ends(points, low, high, first, last):
     """Find, for every interval, the sorted points within it: `points[first:last]`.
 
-    The lower ends must rise, and the upper ends too; those of balls do when the balls are sorted by their middle,
-    for any relative radius up to 1. Two merges then, side by side and without a branch to mispredict: each step
-    moves on by one point or by one interval.
+    The lower ends must be sorted, and the upper ends too. Those of balls are, for any relative radius up to 1, when the
+    balls are sorted by their centre. Two branch-free merges: each step advances by one point or one interval.
     """
     intervals, number = len(low), len(points)
     i = p = j = q = 0
@@ -81,9 +80,9 @@ def find_ends(points, low, high, first, last):
 
 @_compiled
 def miss_in_cell(size, cover, order):
-    """Share of the sets of `order - 1` others of a pattern whose balls all miss a record, for the records of one cell.
+    """Share of the sets of `order - 1` other records of a pattern whose balls all miss a record, for one cell.
 
-    `cover` counts the balls over each record. Factor by factor, so that the loop is vectorised.
+    `cover` counts the balls that contain each record. The loops are ordered so that they vectorize.
     """
     share = np.ones(len(cover))
     for j in range(order - 1):
@@ -95,12 +94,12 @@ def miss_in_cell(size, cover, order):
 
 @_compiled
 def sum_prefixes(weight):
-    """Prefix sums with a carried correction: each is right to the last bit or two, however long."""
+    """Prefix sums with Neumaier's correction, accurate to the last bit or two."""
     prefix = np.empty(len(weight) + 1)
     prefix[0] = total = carry = 0.0
     for i in range(len(weight)):
         new = total + weight[i]
-        # Neumaier's correction; weights are never negative, so the total is the larger term but at the start.
+        # Weights are not negative, so the total is the larger term except at the start.
         carry += (total - new) + weight[i] if total >= weight[i] else (weight[i] - new) + total
         total = new
         prefix[i + 1] = total + carry
@@ -109,7 +108,7 @@ def sum_prefixes(weight):
 
 @_compiled
 def spread(column, cells, first, last, place, line):
-    """Lay a column out by cell."""
+    """Lay a variable out by cell."""
     for record in range(first, last):
         cell = cells[record]
         if cell >= 0:
@@ -119,7 +118,7 @@ def spread(column, cells, first, last, place, line):
 
 @_compiled
 def collect(counts, line, cells, first, last, place, within, inside):
-    """Bring what is laid out by cell back to the records."""
+    """Copy values laid out by cell back to the records."""
     for record in range(first, last):
         cell = cells[record]
         if cell >= 0:
@@ -130,9 +129,9 @@ def collect(counts, line, cells, first, last, place, within, inside):
 
 @_compiled
 def cover_line(line, counts, starts, size, order, radius, floor, first_cell, last_cell, total):
-    """Coverage of one column: sort, find the ends, and let a difference array and prefix sums do the rest.
+    """Coverage of one variable by sorting, a difference array and prefix sums.
 
-    `line` holds the points laid out by cell, and then what is inside each ball; `counts` is filled.
+    `line` holds the points laid out by cell, and on return the sum inside each ball; `counts` is filled.
     """
     for cell in range(first_cell, last_cell):
         begin, end = starts[cell], starts[cell + 1]
@@ -169,7 +168,7 @@ def cover_line(line, counts, starts, size, order, radius, floor, first_cell, las
 
 @_compiled
 def rank_plane(points, low, high):
-    """Rank the second column: each point's place, and each box's range of places `[bottom, top)`."""
+    """Rank the second variable: each point's place, and each box's range of places `[bottom, top)`."""
     by_height = order_of(points[:, 1].copy())
     heights = points[by_height, 1]
     place = np.empty(len(by_height), np.int64)
@@ -184,9 +183,9 @@ def rank_plane(points, low, high):
 
 @_compiled
 def list_events(first, last, number):
-    """List boxes by where a sweep over `number` points meets them.
+    """Events of a sweep over `number` points.
 
-    Those met just before point `p` are `events[heads[p]:heads[p + 1]]`: `i` where box i ends, `~i` where it begins.
+    Those just before point `p` are `events[heads[p]:heads[p + 1]]`: `i` where box i ends, `~i` where it begins.
     """
     heads = np.zeros(number + 2, np.int64)
     for i in range(len(first)):
@@ -225,7 +224,7 @@ def sum_tree(tree, place):
 
 @_compiled
 def sum_plane(heads, events, place, bottom, top, weight):
-    """Sum the weights of the points in every box: what has been passed at its end less at its beginning."""
+    """Sum the weights of the points in every box, as the difference of the sums at its end and its beginning."""
     tree = np.zeros(len(place) + 1)
     sums = np.zeros(len(bottom))
     for p in range(len(place) + 1):
@@ -240,7 +239,7 @@ def sum_plane(heads, events, place, bottom, top, weight):
 
 @_compiled
 def cover_points(heads, events, place, bottom, top):
-    """Count the boxes over every point: those begun and not yet ended whose range holds its place."""
+    """Count the boxes that contain every point."""
     tree = np.zeros(len(place) + 2, np.int64)
     covers = np.empty(len(place), np.int64)
     for p in range(len(place)):
@@ -255,7 +254,7 @@ def cover_points(heads, events, place, bottom, top):
 
 @_compiled
 def cover_plane(values, records, starts, size, order, radius, floor, first_cell, last_cell, within, inside, total):
-    """Coverage of two columns: a sweep along the first with a Fenwick tree over the second."""
+    """Coverage of two variables: a sweep along the first with a Fenwick tree over the second."""
     for cell in range(first_cell, last_cell):
         members = records[starts[cell] : starts[cell + 1]]
         number = len(members)
@@ -282,7 +281,7 @@ def cover_plane(values, records, starts, size, order, radius, floor, first_cell,
 
 @_compiled
 def gather(points, records, line):
-    """Take the first column of the records, in their order."""
+    """Take the first variable of the records, in their order."""
     for i in range(len(records)):
         line[i] = points[records[i], 0]
 
@@ -300,7 +299,7 @@ def sort_lines(lines, ends):
 
 @_compiled
 def count_lines(lines, starts, low, high, balls, ball_starts, first_cell, last_cell, counts):
-    """Points of every row in every ball, one column; rows hold some cells, each sorted, and so are the balls."""
+    """Points of every row in every ball, one variable; rows hold some cells, each sorted, and so are the balls."""
     for cell in range(first_cell, last_cell):
         members = balls[ball_starts[cell] : ball_starts[cell + 1]]
         cell_low, cell_high = low[members, 0], high[members, 0]
@@ -314,7 +313,7 @@ def count_lines(lines, starts, low, high, balls, ball_starts, first_cell, last_c
 
 @_compiled
 def count_plane(points, records, starts, low, high, balls, ball_starts, first_cell, last_cell, counts):
-    """Points in every box, two columns; `records` and `balls` are sorted within their cells."""
+    """Points in every box, two variables; `records` and `balls` are sorted within their cells."""
     for cell in range(first_cell, last_cell):
         members = balls[ball_starts[cell] : ball_starts[cell + 1]]
         cell_points = points[records[starts[cell] : starts[cell + 1]]]
@@ -330,7 +329,7 @@ def count_plane(points, records, starts, low, high, balls, ball_starts, first_ce
 
 @_compiled
 def find_windows(line, starts, low, high, ball_starts, first, last):
-    """Window of every ball among the points, both already sorted by cell and first column."""
+    """Window of every ball among the points, both already sorted by cell and first variable."""
     for cell in range(len(starts) - 1):
         a, b = ball_starts[cell], ball_starts[cell + 1]
         find_ends(line[starts[cell] : starts[cell + 1]], low[a:b], high[a:b], first[a:b], last[a:b])
@@ -340,9 +339,9 @@ def find_windows(line, starts, low, high, ball_starts, first, last):
 
 @_compiled
 def scan_space(points, low, high, first, last, weight, part, parts, sums, covers):
-    """Sum weights and count covers by looking at every point of every window, for one part of the balls.
+    """Sum weights and count covers by comparing every point of every window, for one share of the balls.
 
-    Balls are dealt to the parts in blocks of 64, so that the parts are even and no cache line is shared.
+    Balls are assigned to the shares in blocks of 64, so that no cache line is shared between threads.
     """
     for block in range(64 * part, len(first), 64 * parts):
         for i in range(block, min(block + 64, len(first))):
@@ -359,7 +358,7 @@ def scan_space(points, low, high, first, last, weight, part, parts, sums, covers
 
 @_compiled
 def miss_by_record(size, covers, order):
-    """The same as `miss_in_cell` for records each of a cell, a size and an order of its own."""
+    """As `miss_in_cell`, with the size and order of every record's cell."""
     shares = np.ones(len(covers))
     for i in range(len(covers)):
         for j in range(order[i] - 1):
@@ -370,9 +369,9 @@ def miss_by_record(size, covers, order):
 
 @_compiled
 def finish_risk(codes, part, totals, sizes, coverable, first, last, risk, pattern_size):
-    """Turn what is inside every ball into the record's risk, in place, and fill in the size of its pattern.
+    """Compute every record's risk in place from the sum inside its ball, and fill in the size of its pattern.
 
-    `coverable` is, for every pattern, how many records there are to be covered; with 0 its records are protected.
+    `coverable` is, for every pattern, the denominator of the risk; 0 means maximum risk.
     """
     for i in range(first, last):
         code = codes[i]
@@ -388,7 +387,7 @@ def finish_risk(codes, part, totals, sizes, coverable, first, last, risk, patter
 
 @_compiled
 def count_edges(values, part, radius, floor):
-    """Count the records with a negative value, a ball without width, and a ball widened to the floor."""
+    """Count the records with a negative value, with radius 0, and with the minimum radius."""
     negative = flat = widened = 0
     for i in range(len(values)):
         if part[i]:
@@ -409,7 +408,7 @@ def find_linked(part, cells, own_cells, low, high, own, linked):
     """T: whether a record's own released values have its cell and lie in its ball."""
     for i in range(len(part)):
         linked[i] = part[i] & (cells[i] == own_cells[i])
-    # Column by column and without a short cut: so the loop is vectorised.
+    # Variable by variable and without early exit, so that the loop vectorizes.
     for column in range(low.shape[1]):
         for i in range(len(part)):
             linked[i] &= (low[i, column] <= own[i, column]) & (own[i, column] <= high[i, column])
@@ -417,10 +416,9 @@ def find_linked(part, cells, own_cells, low, high, own, linked):
 
 @_compiled
 def risk_from_counts(within, size, linked, own, risk):
-    """Risk of every record in one released table, and how many linked records are alone in their pattern.
+    """Risk of every record in one released dataset; returns the number of linked records unique in their pattern.
 
-    `own` is 1 where only others can cover a record, else 0. A linked record is in its own ball, and never counted as
-    outside of it.
+    `own` is 1 where a record does not count itself, else 0.
     """
     alone = 0
     for i in range(len(within)):

@@ -1,8 +1,8 @@
-"""Moles: records whose risk rises although, or because, others were protected (the paper's whack-a-mole).
+"""Moles: records whose expected risk increases because other records were down-weighted (the paper's whack-a-mole).
 
-With few released tables the risk of a record is an average of coin flips, and many records seem to rise between two
-runs of one and the same scheme. So a mole is found in the expected risk, beyond its Monte Carlo error, and a count of
-rises in the realised risk always stands beside the count that the reference scheme alone would show.
+With few released datasets the realised risk of a record varies by chance, and many records seem to increase between two
+runs of the same method. Moles are therefore defined by the expected risk, beyond its Monte Carlo error, and a count of
+increases in realised risk is shown beside the count expected by chance.
 """
 
 from dataclasses import dataclass
@@ -14,24 +14,24 @@ from numpy.typing import ArrayLike
 from molehill.arrays import Booleans, Floats, freeze
 from molehill.errors import InputError
 
-# Pairs of runs that are drawn for each one that is kept.
+# Pairs of runs drawn for each one used.
 _CANDIDATES = 20
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Moles:
-    """Records whose expected risk rises.
+    """Records whose expected risk increases.
 
     Attributes
     ----------
     records
         One per record: whether it is a mole.
     rise
-        Expected risk less that under the reference.
+        Expected risk minus expected risk under the reference method.
     error
-        Standard error of the rise.
+        Standard error of the increase.
     step, errors
-        A mole rises by more than `step`, by at least `errors` standard errors more.
+        A mole increases by more than `step` plus `errors` standard errors.
     """
 
     records: Booleans
@@ -42,28 +42,28 @@ class Moles:
 
     @property
     def number(self) -> int:
-        """How many moles there are."""
+        """Number of moles."""
         return int(self.records.sum())
 
     def __repr__(self) -> str:
-        return f"Moles({self.number:,} of {len(self.records):,} records rise by more than {self.step:g})"
+        return f"Moles({self.number:,} of {len(self.records):,} records increase by more than {self.step:g})"
 
 
 @dataclass(frozen=True)
 class Rises:
-    """How many records rise in the realised risk, beside how many would by chance.
+    """Number of records whose realised risk increases, and the number expected by chance.
 
     Attributes
     ----------
     number
         Records whose realised risk is higher than under the reference by more than `step`.
     null
-        Expected number if the scheme were the reference itself, run a second time; NaN if one table is all that is
-        known of the reference.
+        Expected number if the method were the reference itself, run a second time; NaN if the reference has only one
+        dataset.
     null_low, null_high
-        Where that number lies in 95% of such pairs of runs.
+        95% interval of that number.
     step
-        The step.
+        Smallest increase counted.
     """
 
     number: int
@@ -82,20 +82,20 @@ def moles(
     step: float = 0.2,
     errors: float = 3.0,
 ) -> Moles:
-    """Find the records whose expected risk rises by more than a step, beyond Monte Carlo error.
+    """Find the records whose expected risk increases by more than a step, beyond Monte Carlo error.
 
-    Record i is a mole if `rise_i - errors * error_i > step`, where `error_i` joins the errors of both expected risks.
+    Record i is a mole if `rise_i - errors * error_i > step`, where `error_i` combines the errors of both risks.
 
     Parameters
     ----------
     risk, error
         Expected risk of every record and its Monte Carlo standard error, as from `expected_risk`.
     reference_risk, reference_error
-        The same under the reference scheme, made with another seed.
+        The same under the reference method, with another seed.
     step
-        Smallest rise that matters, above 0.
+        Smallest increase that matters, above 0.
     errors
-        How many standard errors a rise must clear the step by: with thousands of records some pass two by chance.
+        Number of standard errors by which an increase must exceed the step.
 
     Examples
     --------
@@ -104,10 +104,10 @@ def moles(
     """
     _check_step(step)
     if not np.isfinite(errors) or errors < 0:
-        raise InputError("errors", "it must be a number from 0 up", "3 is careful")
+        raise InputError("errors", "it must be 0 or larger", "3 is careful")
     arrays = [np.asarray(values, dtype=np.float64) for values in (risk, error, reference_risk, reference_error)]
     if len({array.shape for array in arrays}) > 1 or arrays[0].ndim != 1:
-        raise InputError("risk", "the four are not of one length", "Give one number per record of the same table")
+        raise InputError("risk", "the four arrays differ in length", "Give one number per record of the same dataset")
     rise = arrays[0] - arrays[2]
     joined = np.hypot(arrays[1], arrays[3])
     found = rise - errors * joined > step
@@ -123,26 +123,26 @@ def count_increases(
     replicates: int = 400,
     seed: int = 0,
 ) -> Rises:
-    """Count the records whose realised risk rises, and how many would if nothing but chance were at work.
+    """Count the records whose realised risk increases, and how many would by chance alone.
 
-    The null: run the reference scheme twice, with as many tables as the two releases have, and count the records that
-    are higher in the first run by more than the step. If independent `runs` of the reference are given, every ordered
-    pair of them is counted, which is exact but for Monte Carlo error. Otherwise pairs of runs are resampled from the
-    risks of the reference's own tables, and of these the ones kept whose difference has the variance of two independent
-    runs. With 20 tables that is within a tenth of the truth, with 5 it can be a third to a half too high.
+    Null distribution: run the reference method twice, with as many datasets as the two releases have, and count the
+    records that are higher in the first run by more than the step. With independent `runs` of the reference, all
+    ordered pairs of runs are counted, which is exact up to Monte Carlo error. Otherwise pairs of runs are resampled
+    from the reference's own datasets, keeping those whose difference has the variance of two independent runs. With 20
+    datasets the result is within a tenth of the truth; with 5 it can be a third to a half too high.
 
     Parameters
     ----------
     by_dataset, reference
-        (tables, records): risk of every record in every table, `release_risk(...).by_dataset`, of the scheme and of the
-        reference.
+        (datasets, records): risk of every record in every dataset, `release_risk(...).by_dataset`, of the scheme and of
+        the reference.
     step
         Smallest rise that counts, above 0.
     runs
-        (runs, records): realised risk in independent runs of the reference, each with as many tables as the two
+        (runs, records): realised risk in independent runs of the reference, each with as many datasets as the two
         releases (`ExpectedRisk.runs`).
     replicates, seed
-        How many pairs of runs to resample, and from which random numbers.
+        Number of resampled pairs of runs, and the seed.
 
     Examples
     --------
@@ -152,7 +152,7 @@ def count_increases(
     """
     _check_step(step)
     if by_dataset.shape[1] != reference.shape[1]:
-        raise InputError("reference", "it speaks of another number of records", "Compare releases of one table")
+        raise InputError("reference", "it has another number of records", "Compare releases of the same data")
     number = int((by_dataset.mean(axis=0) - reference.mean(axis=0) > step).sum())
     if runs is not None and len(runs) > 1:
         pairs = permutations(range(len(runs)), 2)
@@ -166,13 +166,12 @@ def count_increases(
 
 
 def _resample(reference: Floats, tables: int, step: float, replicates: int, random: np.random.Generator) -> Floats:
-    """Counts of rises between pairs of resampled runs: one of `tables` tables, one of as many as the reference has."""
+    """Counts of increases between pairs of resampled runs, of `tables` datasets and of as many as the reference has."""
     own = len(reference)
     one, other = (
         random.multinomial(size, np.full(own, 1 / own), _CANDIDATES * replicates) / size for size in (tables, own)
     )
-    # Some pairs repeat few tables often, which would make all records vary too much at once, and on average they vary
-    # too little: of many pairs those are kept whose difference has just the variance of two independent runs.
+    # Keep the pairs whose difference has the variance of two independent runs: resampling varies too little on average.
     variance = ((one - other) ** 2).sum(axis=1)
     kept = np.argsort(np.abs(variance - 1 / tables - 1 / own), kind="stable")[:replicates]
     return np.array([(weights @ reference > step).sum() for weights in (one - other)[kept]], dtype=np.float64)
@@ -180,4 +179,4 @@ def _resample(reference: Floats, tables: int, step: float, replicates: int, rand
 
 def _check_step(step: float) -> None:
     if not 0 < step < 1:
-        raise InputError("step", "it must be between 0 and 1", "0.2 is a rise of twenty points of risk")
+        raise InputError("step", "it must be between 0 and 1", "0.2 is an increase of 20 percentage points of risk")

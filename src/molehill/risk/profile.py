@@ -1,4 +1,4 @@
-"""A risk, told to a person: its distribution, its thresholds and its riskiest patterns, values as ranges only."""
+"""Summaries of risk for reports: distribution, thresholds and riskiest patterns. Values appear as ranges only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from molehill.tables.table import Table, as_table
 
 THRESHOLDS = (0.5, 0.8, 0.95)
 BINS = 20
-# Shares of the records at which the risk of the confidential table is told.
+# Quantiles of the confidential risk that are reported.
 SHARES = {
     "minimum": 0.0,
     "25% quantile": 0.25,
@@ -25,28 +25,28 @@ SHARES = {
     "99% quantile": 0.99,
     "maximum": 1.0,
 }
-# Tables from which on luck can be told from a high expected risk; how finely, and how often the guess is improved.
+# Minimum number of datasets to estimate the distribution of expected risk; its grid, and the EM iterations.
 LEAST_TABLES = 3
 _CHANCES, _ROUNDS = np.linspace(0.005, 0.995, 100), 30
 
 
 @dataclass(frozen=True, eq=False)
 class RiskProfile:
-    """What may be said about the risk of a table without showing a record.
+    """Summary of the risk of a dataset that shows no record.
 
     Attributes
     ----------
     distribution
-        Measure and value: mean, minimum, quartiles, 99% quantile, maximum.
+        Mean, minimum, quartiles, 99% quantile, maximum.
     above
-        Threshold, number and share of the records above it.
+        Number and share of the records above each threshold.
     histogram
-        Low and high end of every bin of risk, number and share of its records.
+        Bounds of every bin of risk, number and share of its records.
     patterns
-        The patterns with the highest mean risk: their known values, number of records, mean and highest risk, and
-        for every numeric sensitive column the range of the values of the pattern's riskiest tenth.
+        The patterns with the highest mean risk: key variables, number of records, mean and highest risk, and for every
+        numeric sensitive variable the range of values of the riskiest tenth.
     policies
-        Policy and number of records that it touched, those that touched any.
+        Special cases that occurred, and their number of records.
     """
 
     distribution: pd.DataFrame
@@ -57,20 +57,22 @@ class RiskProfile:
 
 
 def profile_risk(risk: ConfidentialRisk, data: Any, *, patterns: int = 10) -> RiskProfile:
-    """Summarise the risk of a confidential table.
+    """Summarize the risk of the confidential data.
 
     Parameters
     ----------
     risk
         The result of `confidential_risk`.
     data
-        The table that it was computed from.
+        The data from which it was computed.
     patterns
-        How many of the riskiest patterns to list.
+        Number of the riskiest patterns to list.
     """
     table = as_table(data)
     if len(table.frame) != len(risk.risk):
-        raise InputError("data", "it is not the table that the risk was computed from", "Give that table")
+        raise InputError(
+            "data", "it has another number of records than the risk", "Give the data from which it was computed"
+        )
     values = risk.risk[~np.isnan(risk.risk)]
     columns = numeric_columns(risk, table)
     ends = {name: range_ends(column[~np.isnan(risk.risk)]) for name, column in columns.items()}
@@ -87,13 +89,13 @@ def lay_out(
     patterns: pd.DataFrame,
     policies: Mapping[str, int],
 ) -> RiskProfile:
-    """Set figures of a risk out in the frames of a profile; the quantiles are at `SHARES`."""
+    """Build a profile from its figures; the quantiles are those of `SHARES`."""
     distribution = pd.DataFrame({"measure": ("mean", *SHARES), "value": [mean, *quantiles]})
     shares = np.array(above) / histogram["records"].sum()
     over = pd.DataFrame({"threshold": THRESHOLDS, "records": list(above), "share": shares})
     touched = {name: number for name, number in policies.items() if number}
-    told = pd.DataFrame({"policy": list(touched), "records": list(touched.values())})
-    return RiskProfile(distribution, over, histogram, patterns, told)
+    cases = pd.DataFrame({"policy": list(touched), "records": list(touched.values())})
+    return RiskProfile(distribution, over, histogram, patterns, cases)
 
 
 def count_above(risk: Floats) -> list[int]:
@@ -107,16 +109,16 @@ def count_bins(risk: Floats, bins: int = BINS) -> pd.DataFrame:
 
 
 def tell_bins(counts: Integers, records: int) -> pd.DataFrame:
-    """Set the numbers of records in bins of risk of the same width out in a frame."""
+    """Histogram frame from the counts in bins of risk of equal width."""
     edges = np.histogram_bin_edges(np.empty(0), bins=len(counts), range=(0.0, 1.0))
     return pd.DataFrame({"low": edges[:-1], "high": edges[1:], "records": counts, "share": counts / records})
 
 
 @dataclass(frozen=True, eq=False)
 class RankedPatterns:
-    """The riskiest patterns: their known values in words, and of each `records`, `mean`, `highest` and `first`.
+    """The riskiest patterns: labels of the key variables, and `records`, `mean`, `highest` and `first` of each.
 
-    `first` is the row of the first record; `spans` has, by column, the smallest and the largest value of the riskiest
+    `first` is the row of the first record; `spans` has, by variable, the smallest and the largest value of the riskiest
     tenth, NaN if there is none.
     """
 
@@ -125,7 +127,7 @@ class RankedPatterns:
     spans: Mapping[str, Floats]
 
     def best(self, number: int) -> "RankedPatterns":
-        """Give so many, ranked by mean risk, then the larger first, and then the one that comes first in the table."""
+        """The first `number`, ranked by mean risk, then size, then first row."""
         of = self.figures
         ranked = np.lexsort((of["first"], -of["records"], -of["mean"]))[:number]
         frames = [frame.iloc[ranked].reset_index(drop=True) for frame in (self.known, self.figures)]
@@ -135,12 +137,12 @@ class RankedPatterns:
 def rank_patterns(
     risk: ConfidentialRisk, columns: Mapping[str, Floats], number: int, rows: Integers | None = None
 ) -> RankedPatterns:
-    """Find the riskiest patterns; `rows` are the records' own, where they are some of a larger table."""
+    """Find the riskiest patterns; `rows` are the row numbers of the records if they are a chunk of a larger dataset."""
     part = np.flatnonzero(~np.isnan(risk.risk))
     codes, values = risk.patterns.codes[part], risk.risk[part]
     sizes = np.bincount(codes, minlength=risk.patterns.number)
     means = np.bincount(codes, values, minlength=len(sizes)) / np.maximum(sizes, 1)
-    # By mean risk, and among equals the larger pattern first, and then the one that comes first in the table.
+
     first = np.full(len(sizes), len(risk.risk))
     first[codes[::-1]] = part[::-1]
     ranked = np.lexsort((first, -sizes, -means))
@@ -164,7 +166,7 @@ def _span(values: Floats) -> tuple[float, float]:
 
 
 def tell_patterns(ranked: RankedPatterns, ends: Mapping[str, Floats]) -> pd.DataFrame:
-    """Tell the riskiest patterns, their values between round numbers (`range_ends`)."""
+    """Frame of the riskiest patterns, with values as ranges between round numbers (`range_ends`)."""
     measures: dict[str, Any] = {
         "records": ranked.figures["records"],
         "mean risk": ranked.figures["mean"],
@@ -172,21 +174,21 @@ def tell_patterns(ranked: RankedPatterns, ends: Mapping[str, Floats]) -> pd.Data
     }
     for name, spans in ranked.spans.items():
         measures[f"{name} of the riskiest tenth"] = [value_range(span, ends[name]) for span in spans]
-    # Known columns may have any name, so the measures go under a heading of their own.
+    # Key variables may have any name, so the measures get a heading of their own.
     return pd.concat({"known": ranked.known, "measure": pd.DataFrame(measures)}, axis=1)
 
 
 def range_ends(values: Floats) -> Floats:
-    """Round numbers (1, 2 and 5 times powers of ten, and zero) between which values can be told.
+    """Round numbers (1, 2 and 5 times powers of ten, and zero) as bounds of ranges.
 
-    The smallest is about a fiftieth of the typical size, so that small values share one range.
+    The smallest is about a fiftieth of the median absolute value, so that small values share one range.
     """
     sizes = np.abs(values[np.isfinite(values) & (values != 0)])
     return ends_for(float(np.median(sizes)), float(sizes.max())) if len(sizes) else ends_for(np.nan, np.nan)
 
 
 def ends_for(typical: float, largest: float) -> Floats:
-    """Round numbers for values of a typical and a largest size, both NaN where all are zero: see `range_ends`."""
+    """As `range_ends`, from the median and the maximum of the absolute values (NaN if all are zero)."""
     if np.isnan(typical):
         return np.array([-1.0, 0.0, 1.0])
     least = int(np.floor(np.log10(typical))) - 1
@@ -196,9 +198,9 @@ def ends_for(typical: float, largest: float) -> Floats:
 
 
 def value_range(values: Floats, ends: Sequence[float] | Floats) -> str:
-    """Tell between which round numbers values lie, never a value itself.
+    """Range of round numbers that contains the values, never a value itself.
 
-    The upper end is strictly above the largest value: a single value that is itself round is still told as a range.
+    The upper end is strictly above the largest value, so that a single round value also becomes a range.
 
     Examples
     --------
@@ -215,14 +217,14 @@ def value_range(values: Floats, ends: Sequence[float] | Floats) -> str:
     return f"{low:,.12g} to {high:,.12g}"
 
 
-# Shares of the records at which the risk of a release is told.
+# Quantiles of the risk of a release that are reported.
 QUANTILES = {"q25": 0.25, "median": 0.5, "q75": 0.75, "q99": 0.99, "largest": 1.0}
 ABOVE = {f"above_{round(100 * threshold)}": threshold for threshold in THRESHOLDS}
 
 
 @dataclass(frozen=True, eq=False)
 class Groups:
-    """A way to group the records: by "pattern" or "size", of which column, names of the groups, each one's records."""
+    """A grouping of the records: "pattern" or "size", the variable, names of the groups, code of every record."""
 
     by: str
     column: str
@@ -231,17 +233,17 @@ class Groups:
 
 
 def profile_release(by_dataset: Floats) -> dict[str, Figure]:
-    """Summarise the record risks of a release, each figure with its interval over the tables.
+    """Summarize the record risks of a release, each figure with its interval over the datasets.
 
     Parameters
     ----------
     by_dataset
-        (tables, records): risk in every table, or mean risk in blocks of tables; NaN for a record that takes no part.
+        (datasets, records): risk in every dataset, or mean risk in blocks of datasets; NaN for a record left out.
 
     Returns
     -------
     dict
-        "mean", the names of `QUANTILES`, and those of `ABOVE`: how many records are above a threshold.
+        "mean", the names of `QUANTILES`, and those of `ABOVE` (numbers of records above a threshold).
 
     Examples
     --------
@@ -269,7 +271,7 @@ def pattern_groups(risk: ConfidentialRisk) -> Groups:
 
 
 def size_groups(risk: ConfidentialRisk, table: Table) -> list[Groups]:
-    """Group the records by the size of each numeric sensitive column, in ranges between round numbers."""
+    """Group the records by the size of each numeric sensitive variable, in ranges between round numbers."""
     groups = []
     for column, values in numeric_columns(risk, table).items():
         present = ~np.isnan(values)
@@ -284,14 +286,14 @@ def size_groups(risk: ConfidentialRisk, table: Table) -> list[Groups]:
 
 
 def describe_groups(groups: Groups, measures: Mapping[str, Floats]) -> pd.DataFrame:
-    """Average measures within groups, with intervals over the tables.
+    """Average measures within groups, with intervals over the datasets.
 
     Parameters
     ----------
     groups
         From `pattern_groups` or `size_groups`.
     measures
-        By name, (tables, records); NaN for a record that takes no part.
+        By name, (datasets, records); NaN for a record left out.
 
     Returns
     -------
@@ -318,26 +320,26 @@ def top_records(
     released: Floats | None = None,
     number: int = 10,
 ) -> pd.DataFrame:
-    """List the riskiest records of the confidential table and those with the largest values, as the paper does.
+    """List the records with the highest confidential risk and with the largest values, as in the paper.
 
     Parameters
     ----------
     risk
-        Of the confidential table.
+        Confidential risk.
     table
-        The confidential table.
+        The confidential data.
     schemes
-        Risk of every record under each scheme.
+        Risk of every record under each method.
     released
-        Risk of every record in a release, whose riskiest records are then listed as well.
+        Risk of every record in a release; its riskiest records are then listed as well.
     number
-        How many of each.
+        Number of records per list.
 
     Returns
     -------
     pandas.DataFrame
-        list ("riskiest", "released", or "largest" for each numeric sensitive column), column (of the largest), rank,
-        range (of the sensitive values, never a value), scheme, risk.
+        list ("riskiest", "released", or "largest" for each numeric sensitive variable), variable (of the largest),
+        rank, range (of the sensitive values, never a value), scheme, risk.
     """
     columns = numeric_columns(risk, table)
     part = np.flatnonzero(~np.isnan(risk.risk))
@@ -352,42 +354,41 @@ def top_records(
     rows = []
     for which, records in lists.items():
         for rank, record in enumerate(records, 1):
-            told = [
+            ranges = [
                 (f"{column} " if several else "") + value_range(values[[record]], ends[column])
                 for column, values in columns.items()
             ]
-            rows += [(*which, rank, "; ".join(told) or "-", name, float(of[record])) for name, of in schemes.items()]
+            rows += [(*which, rank, "; ".join(ranges) or "-", name, float(of[record])) for name, of in schemes.items()]
     return pd.DataFrame(rows, columns=["list", "column", "rank", "range", "scheme", "risk"])
 
 
 def numeric_columns(risk: ConfidentialRisk, table: Table) -> dict[str, Floats]:
-    """Give the values of the sensitive columns that are amounts or counts."""
+    """Values of the numeric sensitive variables, without dates."""
     names = [name for name in risk.schema.having("sensitive") if risk.schema[name].kind not in ("categorical", "date")]
     return {name: column_numbers(table, name) for name in names}
 
 
 def estimate_above(by_dataset: Floats, linked: Booleans, confidential: Floats, threshold: float) -> float:
-    """Estimate how many records have an expected risk above a threshold, from a few released tables.
+    """Estimate how many records have an expected risk above a threshold, from a few released datasets.
 
-    The mean over few tables is above it by luck as well: the fewer tables, the more records. A record whose own value
-    is close with chance q, and which then has the risk c, has the expected risk q c. How the chances are spread over
-    the records whose c is above the threshold is estimated from the numbers of tables in which the values were close,
-    which are binomial (a nonparametric mixture by a few rounds of EM from a flat start, so that it stays smooth);
-    every record then has the chance that its q c is above the threshold, and the sum of these is given.
+    Counting means over few datasets overestimates this number. A record whose own value is close with probability q,
+    and which then has risk c, has expected risk q c. The distribution of q over the records with c above the threshold
+    is estimated from their numbers of close datasets, which are binomial (nonparametric mixture, a few EM iterations
+    from a uniform start). The result is the sum of the posterior probabilities that q c exceeds the threshold.
 
     Parameters
     ----------
     by_dataset, linked
-        (tables, records): as in `molehill.risk.identification.ReleaseRisk`.
+        (datasets, records): as in `molehill.risk.identification.ReleaseRisk`.
     confidential
-        One per record: its risk in the confidential table, which is c where no table tells it.
+        Confidential risk of every record, used as c if its value is close in no dataset.
     threshold
         The risk above which records are counted.
 
     Returns
     -------
     float
-        NaN from fewer than `LEAST_TABLES` tables, which cannot tell.
+        NaN for fewer than `LEAST_TABLES` datasets.
 
     Examples
     --------
@@ -406,7 +407,7 @@ def estimate_above(by_dataset: Floats, linked: Booleans, confidential: Floats, t
     seen = np.bincount(number[can], minlength=tables + 1).astype(np.float64)
     if not can.any():
         return 0.0
-    # Here, because most commands do without, and should not wait for it to load.
+    # Imported here because it loads slowly and most commands do not need it.
     from scipy.stats import binom  # noqa: PLC0415
 
     likelihood = binom.pmf(np.arange(tables + 1)[:, None], tables, _CHANCES)

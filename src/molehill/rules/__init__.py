@@ -1,4 +1,4 @@
-"""Rules between columns: where a column must be empty, constraints, and what they leave to the next column."""
+"""Edit rules between variables: structural missingness (skip patterns), constraints, and the values they allow."""
 
 from molehill.rules.constraints import Constraint, count_broken
 from molehill.rules.contradictions import find_contradictions

@@ -1,12 +1,11 @@
-"""Constraints between columns: what they claim, and in which records it is so.
+"""Constraints (edit rules): their claims, and in which records they are met.
 
-A constraint is a conclusion of claims, under a condition of claims or none. A claim compares a sum of columns with a
-number, or a column with its levels or with another, or says that a column is empty, or that a combination of columns
-occurs. Of a missing value nothing is claimed: a comparison with it is neither true nor false, and a constraint is
-broken only where its condition is true and its conclusion is false.
+A constraint has a conclusion, and possibly a condition, each a list of claims. A claim compares a sum of variables with
+a number, or a variable with levels or another variable, or states that a variable is missing or that a combination of
+values occurs. A comparison with a missing value is neither true nor false; a constraint fails only where its condition
+is true and its conclusion is false.
 
-A claim is judged on what is known of its columns, a `Spot` for each: the value of every record, or while columns are
-still to be drawn, the values that are left.
+Claims are evaluated on a `Spot` per variable: its value in every record or, during drawing, the values still possible.
 """
 
 import re
@@ -24,9 +23,9 @@ from molehill.tables.labels import short_label
 from molehill.tables.resolution import days_of, holds_dates
 from molehill.tables.table import as_table
 
-# A level as constraints know it: a number, or text.
+# A level in constraints: a number, or text.
 Key = float | str
-# A sum is equal to what differs from it by less than this share of its terms: rounding, and nothing else.
+# Relative tolerance of equality of sums, for rounding errors.
 CLOSE = 32 * np.finfo(np.float64).eps
 
 KEYWORDS = frozenset({"and", "empty", "fixed", "in", "is", "not"})
@@ -36,7 +35,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True)
 class Sum:
-    """A sum of columns, each so many times, compared with a number: `rent - income <= 0`."""
+    """A linear combination of variables compared with a number: `rent - income <= 0`."""
 
     terms: tuple[tuple[str, int], ...]
     sign: Literal["<", "<=", "=", "!="]
@@ -44,13 +43,13 @@ class Sum:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns of the sum."""
+        """The variables of the sum."""
         return tuple(name for name, _ in self.terms)
 
 
 @dataclass(frozen=True)
 class Levels:
-    """A column is one of some levels, or none of them (`among` is False)."""
+    """A variable has one of some levels, or none of them (`among` is False)."""
 
     column: str
     levels: frozenset[Key]
@@ -58,13 +57,13 @@ class Levels:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The one column."""
+        """The one variable."""
         return (self.column,)
 
 
 @dataclass(frozen=True)
 class Same:
-    """Two columns of text are equal, or differ (`equal` is False)."""
+    """Two text variables are equal, or differ (`equal` is False)."""
 
     columns: tuple[str, str]
     equal: bool = True
@@ -72,20 +71,20 @@ class Same:
 
 @dataclass(frozen=True)
 class Empty:
-    """A column is empty, or is not (`empty` is False)."""
+    """A variable is missing, or is not (`empty` is False)."""
 
     column: str
     empty: bool = True
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The one column."""
+        """The one variable."""
         return (self.column,)
 
 
 @dataclass(frozen=True)
 class Fixed:
-    """Columns have one of the combinations that occur in the confidential table; printed, it does not show them."""
+    """Variables have one of the combinations that occur in the confidential data; printed, it does not show them."""
 
     columns: tuple[str, ...]
     combinations: tuple[tuple[Key, ...], ...] = field(repr=False)
@@ -96,16 +95,16 @@ Claim = Sum | Levels | Same | Empty | Fixed
 
 @dataclass(frozen=True)
 class Constraint:
-    """What must be so in every record: if the condition is true, the conclusion is not false.
+    """An edit rule: where the condition is true, the conclusion must not be false.
 
     Attributes
     ----------
     text
-        The constraint as it was declared.
+        The constraint as declared.
     condition
-        Claims that must all be true for the conclusion to be asked for; none if it is asked for everywhere.
+        Claims that must all be true for the conclusion to apply; empty if it always applies.
     conclusion
-        Claims of which none may be false.
+        Claims none of which may be false.
     """
 
     text: str
@@ -114,16 +113,16 @@ class Constraint:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it speaks of, each once."""
+        """The variables involved."""
         claims = (*self.condition, *self.conclusion)
         return tuple(dict.fromkeys(name for claim in claims for name in claim.columns))
 
     def holds(self, frame: pd.DataFrame) -> Booleans:
-        """Whether it holds in each record; of a column that the frame lacks nothing is claimed."""
+        """Whether each record meets it; variables that the frame lacks count as unknown."""
         return ~self.broken({name: spot_of(frame, name) for name in self.columns})
 
     def broken(self, spots: Mapping[str, "Spot"]) -> Booleans:
-        """Whether it is broken in each record, whatever the values are that are still open."""
+        """Whether each record fails it, whatever the values still unknown."""
         asked = all_of([tell(claim, spots)[0] for claim in self.condition], spots)
         return asked & any_of([tell(claim, spots)[1] for claim in self.conclusion], spots)
 
@@ -132,7 +131,7 @@ class Constraint:
 
 
 def count_broken(constraints: Iterable[Constraint], data: object) -> dict[str, int]:
-    """Count the records that break each constraint, by its text.
+    """Count the records that fail each constraint, by its text.
 
     Examples
     --------
@@ -145,7 +144,7 @@ def count_broken(constraints: Iterable[Constraint], data: object) -> dict[str, i
 
 
 def negate(claim: Claim) -> Claim | None:
-    """Give the claim that is true where this one is false; None for combinations, which have none."""
+    """The negation of a claim; None for combinations."""
     if isinstance(claim, Sum):
         if claim.sign in ("=", "!="):
             return replace(claim, sign="!=" if claim.sign == "=" else "=")
@@ -158,27 +157,27 @@ def negate(claim: Claim) -> Claim | None:
     return replace(claim, empty=not claim.empty) if isinstance(claim, Empty) else None
 
 
-# What is known of a column.
+# Knowledge of a variable.
 
 
 @dataclass(frozen=True, eq=False)
 class Spot:
-    """What is known of a column in every record.
+    """What is known of a variable in every record.
 
     Attributes
     ----------
     low, high
-        The least and the largest number that it can be, equal if its value is known.
+        Bounds of a number, equal if its value is known.
     codes
-        Of text that is known: which of `values` it is, -1 if it is missing.
+        Known text: index into `values`, -1 if missing.
     allowed
-        Of a category that is not known yet: which of `values` it can be, one row a record.
+        Unknown category: possible `values`, (records, levels).
     values
-        The levels of a category.
+        Levels of a category.
     filled, empty
-        Whether it surely has a value, and whether it surely has none.
+        Whether it is certainly present, or certainly missing.
     drawn
-        Whether nothing of it is open.
+        Whether it is known.
     """
 
     filled: Booleans
@@ -192,13 +191,13 @@ class Spot:
 
 
 def spot_of(frame: pd.DataFrame, name: str) -> Spot:
-    """Give what a frame says of a column: all its values, or nothing at all if the frame lacks it."""
+    """Knowledge of a variable from a frame; nothing if the frame lacks it."""
     if name not in frame.columns:
         return open_spot(len(frame))
     column, nothing = frame[name], np.zeros(len(frame))
     empty = column.isna().to_numpy()
     if holds_numbers(column) or holds_dates(column):
-        # Where it is missing any number will do: nothing is claimed of it.
+        # A missing value needs some number.
         numbers = np.where(empty, 0.0, as_numbers(column, name))
         return Spot(~empty, empty, numbers, numbers)
     codes, values = pd.factorize(column)
@@ -206,14 +205,14 @@ def spot_of(frame: pd.DataFrame, name: str) -> Spot:
 
 
 def open_spot(records: int, limits: tuple[float, float] = (-np.inf, np.inf), filled: Booleans | None = None) -> Spot:
-    """Give what is known of a number that is still to be drawn, within limits; unless it is told, it may be empty."""
+    """Knowledge of a number still to be drawn; it may be missing unless `filled`."""
     nowhere = np.zeros(records, dtype=bool)
     low, high = (np.full(records, end, dtype=np.float64) for end in limits)
     return Spot(nowhere if filled is None else filled, nowhere, low, high, drawn=False)
 
 
 def ends_of(spot: Spot) -> tuple[Floats, Floats]:
-    """Give the least and the largest number that a column can be, by its levels if it is a category of numbers."""
+    """Bounds of a number, or of the possible levels of a category of numbers."""
     if spot.allowed is None or not spot.values or isinstance(spot.values[0], str):
         return spot.low, spot.high
     values = np.array(spot.values, dtype=np.float64)
@@ -224,7 +223,7 @@ def ends_of(spot: Spot) -> tuple[Floats, Floats]:
 def range_of(
     terms: Sequence[tuple[str, int]], spots: Mapping[str, Spot], bound: float
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Give the least and the largest sum, and how far rounding can put each of them beside the bound."""
+    """Bounds of a sum, with the rounding tolerance of each."""
     size = len(next(iter(spots.values())).filled)
     least, largest = np.zeros(size), np.zeros(size)
     off_least, off_largest = np.full(size, abs(bound)), np.full(size, abs(bound))
@@ -234,26 +233,26 @@ def range_of(
             low, high = (times * low, times * high) if times > 0 else (times * high, times * low)
             least, largest = least + low, largest + high
             off_least, off_largest = off_least + np.abs(low), off_largest + np.abs(high)
-        # What is infinite is no rounding.
+        # Infinite bounds have no rounding error.
         off_least, off_largest = (np.where(np.isfinite(off), CLOSE * off, 0.0) for off in (off_least, off_largest))
     return least, largest, off_least, off_largest
 
 
 def all_of(parts: Sequence[Booleans], spots: Mapping[str, Spot]) -> Booleans:
-    """Where all parts are true; everywhere if there are none."""
+    """Where all parts are true; everywhere without parts."""
     return np.logical_and.reduce(parts) if parts else np.ones(len(next(iter(spots.values())).filled), dtype=bool)
 
 
 def any_of(parts: Sequence[Booleans], spots: Mapping[str, Spot]) -> Booleans:
-    """Where one of the parts is true; nowhere if there are none."""
+    """Where any part is true; nowhere without parts."""
     return np.logical_or.reduce(parts) if parts else np.zeros(len(next(iter(spots.values())).filled), dtype=bool)
 
 
-# Whether a claim is true.
+# Evaluation of claims.
 
 
 def tell(claim: Claim, spots: Mapping[str, Spot]) -> tuple[Booleans, Booleans]:
-    """Say where a claim is surely true, and where it is surely false; elsewhere it is open, or a value is missing."""
+    """Where a claim is certainly true, and where certainly false; elsewhere it is unknown, or a value is missing."""
     if isinstance(claim, Empty):
         spot = spots[claim.column]
         return (spot.empty, spot.filled) if claim.empty else (spot.filled, spot.empty)
@@ -272,7 +271,9 @@ def tell(claim: Claim, spots: Mapping[str, Spot]) -> tuple[Booleans, Booleans]:
 def _tell_sum(claim: Sum, spots: Mapping[str, Spot]) -> tuple[Booleans, Booleans]:
     for name in claim.columns:
         if spots[name].codes is not None:
-            raise InputError("frame", f"the column {name!r} holds text where {claim.sign} needs numbers", "Correct it")
+            raise InputError(
+                "frame", f"the variable {name!r} holds text where {claim.sign} needs numbers", "Correct it"
+            )
     bound = float(claim.bound)
     least, largest, off_least, off_largest = range_of(claim.terms, spots, bound)
     if claim.sign == "<":
@@ -294,7 +295,7 @@ def _tell_levels(claim: Levels, spot: Spot) -> tuple[Booleans, Booleans]:
     else:
         numbers = np.array(sorted(level for level in claim.levels if not isinstance(level, str)), dtype=np.float64)
         if not len(numbers):
-            # Text that is still to be drawn, of levels that nobody has told.
+            # Unknown text without given levels.
             within = outside = np.zeros(len(spot.filled), dtype=bool)
         else:
             within = (spot.low == spot.high) & np.isin(spot.low, numbers)
@@ -327,7 +328,7 @@ def _tell_fixed(claim: Fixed, spots: Mapping[str, Spot]) -> tuple[Booleans, Bool
 
 @dataclass(frozen=True, eq=False)
 class Matched:
-    """Which combinations fit what is drawn: groups of records that agree, and `fits` of (groups, combinations)."""
+    """Combinations compatible with the drawn variables: `fits` is (groups of equal records, combinations)."""
 
     drawn: tuple[str, ...]
     groups: np.ndarray
@@ -335,7 +336,7 @@ class Matched:
 
 
 def match_combinations(claim: Fixed, spots: Mapping[str, Spot]) -> Matched:
-    """Find the combinations that agree with the columns that are drawn."""
+    """Find the combinations compatible with the drawn variables."""
     drawn = tuple(name for name in claim.columns if spots[name].drawn)
     size = len(spots[claim.columns[0]].filled)
     codes, combined = np.zeros(size, dtype=np.int64), np.zeros(len(claim.combinations), dtype=np.int64)
@@ -343,7 +344,7 @@ def match_combinations(claim: Fixed, spots: Mapping[str, Spot]) -> Matched:
         place = claim.columns.index(name)
         places = {key: number for number, key in enumerate(dict.fromkeys(row[place] for row in claim.combinations))}
         own = _codes_among(spots[name], places)
-        # Numbered anew after every column, so that the product stays small.
+        # Recoded after every variable, so that codes stay small.
         _, joined = np.unique(
             np.append(
                 codes * (len(places) + 1) + own,
@@ -357,7 +358,7 @@ def match_combinations(claim: Fixed, spots: Mapping[str, Spot]) -> Matched:
 
 
 def _codes_among(spot: Spot, places: Mapping[Key, int]) -> np.ndarray:
-    """Number the values of a column that is drawn by the places of its keys; one beyond them if it has none."""
+    """Codes of a drawn variable's values by `places`; unknown values get the next code."""
     if spot.codes is not None:
         return np.array([*(places.get(value, len(places)) for value in spot.values), len(places)])[spot.codes]
     found, inverse = np.unique(spot.low, return_inverse=True)
@@ -368,13 +369,13 @@ def _codes_among(spot: Spot, places: Mapping[Key, int]) -> np.ndarray:
 
 
 def key_of(value: Any) -> Key:
-    """Give a value of a table as constraints know it: a number as a fraction, all else as text."""
+    """A value as constraints represent it: a float, or text."""
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     return float(value) if number else str(value)
 
 
 def holds_numbers(column: pd.Series) -> bool:
-    """Whether a column is numbers, as a category too; true and false are none."""
+    """Whether a variable is numeric, also as a category; Booleans are not."""
     dtype: Any = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
         dtype = dtype.categories.dtype
@@ -384,22 +385,22 @@ def holds_numbers(column: pd.Series) -> bool:
 
 
 def type_of(column: pd.Series) -> Literal["numbers", "dates", "text"]:
-    """Say what a column can be compared with."""
+    """The type of a variable in comparisons."""
     return "numbers" if holds_numbers(column) else "dates" if holds_dates(column) else "text"
 
 
 def as_numbers(column: pd.Series, name: str) -> Floats:
-    """Give the numbers of a column, and dates as days; NaN where it is missing."""
+    """Values of a numeric variable, dates as days; NaN where missing."""
     if holds_dates(column):
         return days_of(column)
     if not holds_numbers(column):
-        raise InputError("frame", f"the column {name!r} is not numeric", "Turn it into numbers")
+        raise InputError("frame", f"the variable {name!r} is not numeric", "Convert it to numbers")
     plain = column.astype(object) if isinstance(column.dtype, pd.CategoricalDtype) else column
     return plain.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def quote_name(name: str) -> str:
-    """Write the name of a column as a constraint needs it: between backticks if it is not plain.
+    """Name of a variable as written in a constraint: in backticks if it is not plain.
 
     Examples
     --------
@@ -411,7 +412,7 @@ def quote_name(name: str) -> str:
 
 
 def quote_key(key: Key) -> str:
-    """Write a level as a constraint needs it: a number as it is, text in quotes.
+    """A level as written in a constraint: a number, or text in quotes.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Constraints that cannot all be kept, found by trying, before anything is fitted.
+"""Contradictory constraints, found by trying records, before anything is fitted.
 
-Tried are records of the table; then records that are drawn column by column within what the constraints leave; then
-such as begin with a solution of the sums.
+Records tried are those of the dataset, then records drawn variable by variable within the supports that the constraints
+allow, then records that start from a solution of the linear constraints.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,10 @@ from molehill.rules.constraints import Constraint, Empty, Key, Levels, Sum
 from molehill.rules.support import Support, support_of
 from molehill.tables.table import as_table
 
-# Records of the table, records drawn at a time, and how often, each time in another order of the columns.
+# Number of confidential records tried, of records drawn at a time, and of draws, each in another order of the
+# variables.
 _SEEN, _DRAWN, _TIMES = 5_000, 100, 4
-# Points of the sums that are tried each time.
+# Solutions of the linear constraints tried per draw.
 _SOLVED = 10
 
 
@@ -31,23 +32,23 @@ def find_contradictions(
     levels: Mapping[str, Sequence[Key]] | None = None,
     units: Mapping[str, float] | None = None,
 ) -> tuple[str, ...]:
-    """Name the constraints, and limits of columns, that no record with values keeps together.
+    """Name constraints and value ranges that no record with values can meet together.
 
-    A constraint with a condition must be possible where its condition is true, unless that is true nowhere. Whatever
-    contradicts is found. What is named is kept by none of the records that were tried.
+    A conditional constraint must be possible where its condition is true, unless that is never the case. Every
+    contradiction is found; constraints reported are met by none of the records tried.
 
     Parameters
     ----------
     constraints
         The constraints.
     data
-        The confidential table.
+        The confidential data.
     limits
-        Public limits of numbers, lower and upper.
+        Value ranges of numbers.
     levels
-        The levels of columns of text.
+        Levels of text variables.
     units
-        The unit that a number is written in: `x > 3` and `x < 4` contradict for whole numbers.
+        Units of numbers: `x > 3` and `x < 4` are contradictory for whole numbers.
 
     Examples
     --------
@@ -59,7 +60,9 @@ def find_contradictions(
     """
     rules = {repr(each.text): each for each in constraints}
     used = list(dict.fromkeys(name for each in constraints for name in each.columns))
-    bounds = {f"the limits of {name!r}": _bound(name, *(limits or {})[name]) for name in used if name in (limits or {})}
+    bounds = {
+        f"the value range of {name!r}": _bound(name, *(limits or {})[name]) for name in used if name in (limits or {})
+    }
     tried = _Tried(as_table(data).frame[used], levels or {}, units or {})
     everywhere = bounds | {name: each for name, each in rules.items() if not each.condition}
     found = []
@@ -75,7 +78,7 @@ def find_contradictions(
         own = {name: Constraint(each.text, (), (*where.conclusion, *each.conclusion))}
         if not tried.possible(others | own) and tried.possible(others | {name: where}):
             found.append(_say((*tried.smallest(others, own), name), " where the condition of the last is true"))
-            # Two that clash with each other are named once.
+            # A contradictory pair is reported once.
             conditional = {other: one for other, one in conditional.items() if other != name}
     if not found and not tried.possible(everywhere | conditional):
         found.append(_say(tried.smallest(everywhere | conditional)))
@@ -96,27 +99,27 @@ def _bound(name: str, lower: float, upper: float) -> Constraint:
 
 
 def _as_true(rule: Constraint) -> tuple[Any, ...]:
-    """Give what is so where the condition is true: of a missing value none is, so that the columns are not empty."""
+    """The claims of the condition, and that its variables are not missing, since comparisons with missing are false."""
     names = dict.fromkeys(name for one in rule.condition if not isinstance(one, Empty) for name in one.columns)
     return (*rule.condition, *(Empty(name, empty=False) for name in names))
 
 
 class _Tried:
-    """Records that are tried: those of a table, and drawn ones."""
+    """The records tried: confidential and drawn ones."""
 
     def __init__(self, frame: pd.DataFrame, levels: Mapping[str, Sequence[Key]], units: Mapping[str, float]) -> None:
-        # Each with the records that keep a rule, by the rule.
+        # With a cache of the records that meet each rule.
         self._tried: list[tuple[pd.DataFrame, dict[Constraint, Booleans]]] = [
             (frame.iloc[:: -(-len(frame) // _SEEN)], {})
         ]
-        # A column that is always missing has none; any will do.
+        # A variable that is always missing has no levels: use any.
         self._levels = {name: given or ("",) for name, given in levels.items()}
         self._units = units
 
     def smallest(
         self, rules: Mapping[str, Constraint], always: Mapping[str, Constraint] | None = None
     ) -> tuple[str, ...]:
-        """Leave out every rule without which the others, with those that always count, still clash."""
+        """A minimal contradictory subset of the rules, given those that always apply."""
         core = dict(rules)
         for name in reversed(list(rules)):
             rest = {other: each for other, each in core.items() if other != name}
@@ -125,7 +128,7 @@ class _Tried:
         return tuple(core)
 
     def possible(self, rules: Mapping[str, Constraint]) -> bool:
-        """Whether a record that is tried keeps all rules."""
+        """Whether a record meets all rules."""
         asked = list(rules.values())
         return (
             not asked
@@ -134,10 +137,10 @@ class _Tried:
         )
 
     def draw(self, rules: Sequence[Constraint]) -> bool:
-        """Draw records, and try those that keep all rules from now on; whether there are any."""
+        """Draw records, keep those that meet all rules, and return whether there are any."""
         random = np.random.default_rng(0)
         for time in range(_TIMES if rules else 0):
-            # What is drawn column by column misses the solutions of several equations.
+            # Drawing variable by variable misses solutions of several equations.
             frame = self._draw(rules, random, _solve(rules, self._units, random) if time > 0 else {})
             kept = np.logical_and.reduce([each.holds(frame) for each in rules])
             if kept.any():
@@ -174,7 +177,7 @@ class _Tried:
 
 
 def _kept(rule: Constraint, frame: pd.DataFrame, known: dict[Constraint, Booleans]) -> Booleans:
-    """Which records keep a rule with values, but for those columns that it speaks of as empty."""
+    """Which records meet a rule without missing values, except in variables that the rule tests for missingness."""
     if rule not in known:
         claims = (*rule.condition, *rule.conclusion)
         names = set(rule.columns) - {one.column for one in claims if isinstance(one, Empty)}
@@ -188,7 +191,7 @@ def _pick_level(support: Support, levels: Sequence[Key], random: np.random.Gener
 
 
 def _pick_number(support: Support, claims: Sequence[Any], unit: float, random: np.random.Generator) -> Floats:
-    """Pick an end, a number that the rules name for the column or one beside it, or any number between the ends."""
+    """Pick a bound, a number named by the rules or one beside it, or any number between the bounds."""
     name, size = support.column, len(support.lower)
     listed = [float(level) for one in claims if isinstance(one, Levels) and one.column == name for level in one.levels]
     named = [float(one.bound / one.terms[0][1]) for one in claims if isinstance(one, Sum) and one.columns == (name,)]
@@ -207,7 +210,7 @@ def _pick_number(support: Support, claims: Sequence[Any], unit: float, random: n
 
 
 def _solve(rules: Sequence[Constraint], units: Mapping[str, float], random: np.random.Generator) -> dict[str, Floats]:
-    """Solve the sums that hold everywhere, each time towards another side, with one of the numbers of a list."""
+    """Solve the unconditional linear constraints with random objectives, and random choices from lists of numbers."""
     claims = [one for each in rules if not each.condition for one in each.conclusion]
     sums = [one for one in claims if isinstance(one, Sum) and one.sign != "!="]
     names = list(dict.fromkeys(name for one in sums for name in one.columns))

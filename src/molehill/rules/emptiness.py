@@ -1,9 +1,8 @@
-"""Structural emptiness: where a column has no value because another one says so.
+"""Structural missingness (skip patterns): where a variable is missing because of the value of another one.
 
-"Not applicable" is a missing value that follows from other columns: children have no income. Such rules are found in
-the confidential table, so that a released record is empty where it must be. A rule is about one other column: a number
-below or above a threshold, or some levels of a category, its own emptiness among them. What emptiness the rules of a
-column leave over is random, and for a model to draw.
+"Not applicable" follows from other variables: children have no income. Such rules are found in the confidential data,
+so that released records are missing where they must be. A rule involves one other variable: a number below or above a
+threshold, or some levels of a category, including missing. Other missing values are random, and left to a model.
 """
 
 import math
@@ -20,38 +19,38 @@ from molehill.tables.labels import short_label
 from molehill.tables.schema import infer_kind
 from molehill.tables.table import Table, find_columns
 
-# A rule must cover so many records; so must each of its levels.
+# Minimum number of records of a rule, and of each of its levels.
 LEAST = 20
-# Records that are empty by chance, each with probability one half, are all so with less than this.
+# Log probability that LEAST records are all missing by chance, each with probability 1/2.
 _CHANCE = LEAST * math.log(0.5)
-# From this share on of the records that rules leave over, emptiness is simply common, and its rules are not the reason.
+# With at least this share missing among the other records, missingness is common rather than structural.
 _COMMON = 0.5
-# A threshold on a column that is replaced has no more figures: a longer one would be the value of one record.
+# Maximum number of significant digits of a threshold on a synthesized variable: more would disclose a value.
 _FIGURES = 2
 
 
 @dataclass(frozen=True)
 class EmptyWhere:
-    """Where a column is empty, without exception in the confidential table.
+    """A rule of structural missingness, without exception in the confidential data.
 
-    Threshold and levels are of the confidential table: they are for the drawing, and public only if a person says so.
+    Thresholds and levels come from the confidential data: they are used for drawing, and not published by default.
 
     Attributes
     ----------
     column
-        The column that is empty.
+        The variable that is missing.
     by
-        The column that decides it; None if the column is never empty.
+        The variable that determines it; None if `column` is never missing.
     below, above
-        It is empty where the number of `by` is below, or above, this one; None if the rule has no such threshold.
+        It is missing where `by` is below, or above, this number; None without such a threshold.
     levels
-        It is empty where `by` is one of these.
+        It is missing where `by` has one of these levels.
     absent
-        It is empty where `by` is empty itself.
+        It is missing where `by` is missing.
     records
-        How many confidential records the rule covers.
+        Number of confidential records that the rule covers.
     exact
-        Whether the column is empty nowhere else than where its rules say. All its rules agree on it.
+        Whether the variable is missing only where its rules require it.
 
     Examples
     --------
@@ -71,13 +70,13 @@ class EmptyWhere:
     exact: bool = False
 
     def holds(self, frame: pd.DataFrame) -> Booleans:
-        """Whether the column must be empty in each record; the frame must have `by`."""
+        """Whether the variable must be missing in each record; the frame must have `by`."""
         holds = np.zeros(len(frame), dtype=bool)
         if self.by is None:
             return holds
         if self.by not in frame.columns:
-            problem = f"it lacks the column {self.by!r}, which decides where {self.column!r} is empty"
-            raise InputError("frame", problem, "Draw that column first")
+            problem = f"it lacks the variable {self.by!r}, which determines where {self.column!r} is missing"
+            raise InputError("frame", problem, "Draw this variable first")
         column = frame[self.by]
         if self.absent:
             holds |= column.isna().to_numpy()
@@ -94,21 +93,21 @@ class EmptyWhere:
         name = short_label(quote_name(self.column))
         if self.by is None:
             return f"{name} is never empty"
-        by, told = short_label(quote_name(self.by)), []
+        by, shown = short_label(quote_name(self.by)), []
         if self.below is not None:
-            told.append(f"{by} < {_write(self.below)}")
+            shown.append(f"{by} < {_write(self.below)}")
         if self.above is not None:
-            told.append(f"{by} > {_write(self.above)}")
+            shown.append(f"{by} > {_write(self.above)}")
         if self.levels:
             listed = [short_label(quote_key(level)) for level in self.levels]
-            told.append(f"{by} = {listed[0]}" if len(listed) == 1 else f"{by} in ({', '.join(listed)})")
+            shown.append(f"{by} = {listed[0]}" if len(listed) == 1 else f"{by} in ({', '.join(listed)})")
         if self.absent:
-            told.append(f"{by} is empty")
-        return f"{name} is empty where {' or '.join(told)}"
+            shown.append(f"{by} is empty")
+        return f"{name} is empty where {' or '.join(shown)}"
 
 
 def must_be_empty(rules: Sequence[EmptyWhere], column: str, frame: pd.DataFrame) -> Booleans:
-    """Whether the rules of a column say that it is empty, for each record of a frame that has what they speak of.
+    """Whether the rules require a variable to be missing, for every record of a frame with the variables involved.
 
     Examples
     --------
@@ -124,39 +123,39 @@ def must_be_empty(rules: Sequence[EmptyWhere], column: str, frame: pd.DataFrame)
 
 
 def may_be_empty(rules: Sequence[EmptyWhere], column: str) -> bool:
-    """Whether a column may also be empty where no rule says that it must."""
+    """Whether a variable can also be missing where no rule requires it."""
     return not any(rule.exact for rule in rules if rule.column == column)
 
 
 def find_emptiness(table: Table, columns: Sequence[str], given: Sequence[str]) -> tuple[EmptyWhere, ...]:
-    """Find the rules by which columns are empty.
+    """Find the rules of structural missingness.
 
-    A rule of a column speaks of a kept column, or of a replaced one that is drawn before it. The rule that covers most
-    records comes first, then each that covers at least `LEAST` further ones.
+    A rule refers to an unchanged variable, or to a synthesized one that is drawn before. The rule that covers most
+    records comes first, then each that covers at least `LEAST` additional ones.
 
-    That a rule holds by chance must be as unlikely as that `LEAST` records are all empty where every second one is:
-    share ** records <= 0.5 ** LEAST, with the share of empty records among those that the condition leaves over; for a
-    threshold also among as many records next beyond it (the oldest may all be out of work, but so are nearly all that
-    are a little younger). Each level of a category must pass alone. If half of the records that all rules leave over
-    are empty as well, emptiness is simply common, and there is no rule.
+    A rule must be as unlikely by chance as `LEAST` missing records in a row with probability 1/2: share ** records <=
+    0.5 ** LEAST, with the share of missing values among the other records; for a threshold also among as many records
+    just beyond it (the oldest may all be out of work, but so are nearly all who are a little younger). Each level of a
+    category must pass this test. If half of the records outside all rules are missing as well, there is no rule.
 
-    A threshold is the first value at which the column is not always empty. On a replaced column, where that would be a
-    confidential value, it is a number of one or two figures between the two values that it parts, or there is no rule.
+    A threshold is the first value at which the variable is not always missing. On a synthesized variable, where this
+    would be a confidential value, it is a number with one or two digits that separates the same records, or there is no
+    rule.
 
     Parameters
     ----------
     table
-        The confidential table.
+        The confidential data.
     columns
-        The replaced columns, in the order in which they are drawn.
+        The synthesized variables, in synthesis order.
     given
-        The kept columns.
+        The unchanged variables.
 
     Returns
     -------
     tuple
-        Rules by column, in the order of `columns`. A column that is never empty has one rule that says so. One without
-        any rule is empty at random, or always.
+        Rules by variable, in the order of `columns`. A variable that is never missing has one rule that says so; one
+        without any rule is missing at random, or always.
 
     Examples
     --------
@@ -168,7 +167,7 @@ def find_emptiness(table: Table, columns: Sequence[str], given: Sequence[str]) -
     replaced, kept = find_columns(table, columns, "columns"), find_columns(table, given, "given")
     both = [name for name in replaced if name in kept]
     if both:
-        raise InputError("given", f"{both[0]!r} is also drawn", "Give each column in one of the two lists")
+        raise InputError("given", f"{both[0]!r} is also synthesized", "Name it in one of the two lists only")
     found: list[EmptyWhere] = []
     for place, column in enumerate(replaced):
         found += _rules_of(table, column, kept, replaced[:place])
@@ -187,7 +186,7 @@ def _rules_of(table: Table, column: str, kept: Sequence[str], before: Sequence[s
             for rule in _propose(table.frame, column, by, ~covered, fixed=by in kept, counted=_is_number(table, by)):
                 holds = rule.holds(table.frame)
                 proposed.append((int((holds & ~covered).sum()), rule, holds))
-        # The first of several that cover as much: kept columns come before replaced ones.
+        # The first of several that cover equally many: unchanged variables come before synthesized ones.
         best = max(proposed, key=lambda each: each[0], default=(0, None, covered))
         if best[0] < LEAST or best[1] is None:
             break
@@ -200,13 +199,13 @@ def _rules_of(table: Table, column: str, kept: Sequence[str], before: Sequence[s
 
 
 def _is_number(table: Table, name: str) -> bool:
-    """Whether a column is read by thresholds alone; codes of categories, and all else, by their levels first."""
+    """Whether a variable is used by thresholds only; others by their levels first."""
     dtype = table.frame[name].dtype
     return dtype.kind in "iuf" and infer_kind(table, name)[0] != "categorical"
 
 
 def _without_redundant(chosen: Sequence[tuple[EmptyWhere, Booleans]]) -> list[EmptyWhere]:
-    """Drop a rule if the others cover all its records."""
+    """Drop rules whose records are covered by the others."""
     left = list(chosen)
     for entry in chosen:
         others = [holds for rule, holds in left if rule is not entry[0]]
@@ -218,10 +217,10 @@ def _without_redundant(chosen: Sequence[tuple[EmptyWhere, Booleans]]) -> list[Em
 def _propose(
     frame: pd.DataFrame, column: str, by: str, rest: Booleans, *, fixed: bool, counted: bool
 ) -> list[EmptyWhere]:
-    """Give the rules that one other column makes for the records that no rule covers yet (`rest`)."""
+    """Candidate rules of one other variable, for the records that no rule covers yet (`rest`)."""
     empty = frame[column].isna().to_numpy()
     proposed: list[EmptyWhere] = []
-    # Of what covers as much, codes of categories are told by their levels.
+    # Levels are preferred to thresholds for categories.
     if not counted and pd.api.types.infer_dtype(frame[by], skipna=True) != "mixed":
         proposed += _propose_levels(column, by, frame[by], empty, rest)
     if frame[by].dtype.kind in "iuf":
@@ -250,7 +249,7 @@ def _propose_levels(column: str, by: str, values: pd.Series, empty: Booleans, re
 
 
 def _threshold(values: Floats, empty: Booleans, *, fixed: bool) -> float | None:
-    """Give the value below which all records are empty, if so many are that it is no chance."""
+    """The value below which all records are missing, if they are too many to be so by chance."""
     present = ~np.isnan(values)
     order = np.argsort(values[present], kind="stable")
     values, empty = values[present][order], empty[present][order]
@@ -277,7 +276,7 @@ def _as_unlikely(share: float, records: int) -> bool:
 
 
 def _roundest(low: float, high: float) -> float | None:
-    """Give the number of fewest figures that is above `low` and at most `high`, None if it has too many."""
+    """The number with the fewest digits above `low` and at most `high`; None if it has too many."""
     largest = max(abs(low), abs(high))
     if not math.isfinite(largest):
         return None
@@ -292,7 +291,7 @@ def _roundest(low: float, high: float) -> float | None:
 
 
 def _levels_of(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Code a column by its keys; -1 is missing."""
+    """Code a variable by its keys; -1 is missing."""
     codes, values = pd.factorize(column)
     keys = np.empty(len(values), dtype=object)
     keys[:] = [key_of(value) for value in values]

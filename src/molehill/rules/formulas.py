@@ -1,16 +1,16 @@
-"""Formulas of derived variables, read from text by hand: nothing that is written in settings is ever run.
+"""Formulas of derived variables: text from settings is never executed.
 
     age - experience - 6                            + - * / of variables and numbers, and parentheses
     100 * weight / (height * height)
-    log(wage), exp(x), sqrt(x), abs(x)              of one part
-    min(a, b), max(a, b, 0)                         of two parts or more
-    coalesce(bonus, 0)                              the first part that is not missing
-    sum(pay + benefits) by household                within the records that share a value; also mean, min and max
-    count() by household                            how many records share it
+    log(wage), exp(x), sqrt(x), abs(x)              of one argument
+    min(a, b), max(a, b, 0)                         of two arguments or more
+    coalesce(bonus, 0)                              the first argument that is not missing
+    sum(pay + benefits) by household                over the records that share a value; also mean, min and max
+    count() by household                            number of records that share it
 
-A name with other signs stands between backticks, doubled to be part of it. The value is missing where one of its parts
-is, where a number is divided by zero, and where a logarithm or root does not exist; within `sum` and the others `by` a
-variable, a missing value is left out.
+Names with other characters stand in backticks, doubled within a name. The value is missing where an argument is
+missing, for a division by zero, and for invalid logarithms and roots; `sum` and the others with `by` leave out missing
+values.
 """
 
 import re
@@ -48,18 +48,18 @@ _Values = Callable[[Table], Floats]
 
 @dataclass(frozen=True, eq=False)
 class Formula:
-    """How a variable follows from others.
+    """A formula of a derived variable.
 
     Attributes
     ----------
     text
-        As it was written.
+        The formula as declared.
     parts
-        The variables whose values it is computed from, in the order of the text.
+        The variables it is computed from, in the order of the text.
     units
-        The variables that say `by` which records belong together.
+        The variables after `by`, which define groups of records.
     values
-        Computes it for every record of a table.
+        Computes it for every record of a dataset.
     """
 
     text: str
@@ -69,7 +69,7 @@ class Formula:
 
 
 def read_formula_of(name: str, text: str) -> Formula:
-    """Read the formula of a derived variable.
+    """Parse the formula of a derived variable.
 
     Examples
     --------
@@ -78,17 +78,17 @@ def read_formula_of(name: str, text: str) -> Formula:
     (('age', 'experience'), [12.0, 15.0])
     >>> read_formula_of("grade", "age ** 2")
     Traceback (most recent call last):
-    molehill.errors.InputError: derived: 'grade': there is '*' where a variable, a number or a parenthesis should be.
-    Write for instance "age - experience - 6".
+    molehill.errors.InputError: derived: 'grade': it has '*' where a variable, a number or a parenthesis is expected.
+    For example "age - experience - 6".
     """
     try:
         return _Reader(_take_apart(text)).read(text)
     except ProblemError as problem:
-        raise InputError("derived", f"{name!r}: {problem}", 'Write for instance "age - experience - 6"') from None
+        raise InputError("derived", f"{name!r}: {problem}", 'For example "age - experience - 6"') from None
 
 
 def quote_part(name: str) -> str:
-    """Write the name of a variable as a formula needs it.
+    """Name of a variable as written in a formula.
 
     Examples
     --------
@@ -99,7 +99,7 @@ def quote_part(name: str) -> str:
 
 
 def derive(table: Table, formulas: Mapping[str, Formula], like: Table) -> Table:
-    """Compute derived variables from the others of a table, in their order, written as those of another table are.
+    """Compute derived variables, in their order, with the types and units of another dataset.
 
     Examples
     --------
@@ -120,23 +120,23 @@ def derive(table: Table, formulas: Mapping[str, Formula], like: Table) -> Table:
 
 def _take_apart(text: str) -> list[Token]:
     if len(text) > _LONGEST:
-        raise ProblemError(f"it is longer than {_LONGEST:,} signs")
+        raise ProblemError(f"it is longer than {_LONGEST:,} characters")
     tokens = []
     for found in _TOKEN.finditer(text):
         kind, piece = str(found.lastgroup), found[0]
         if kind == "bad":
-            raise ProblemError(f"the sign {piece!r} cannot be used: names with other signs stand between backticks")
+            raise ProblemError(f"the character {piece!r} is not allowed: put names with it in backticks")
         if kind == "quoted":
             tokens.append(Token("name", piece[1:-1].replace("``", "`")))
         elif kind != "space":
             tokens.append(Token(kind, piece))
     if len(tokens) > _MOST:
-        raise ProblemError(f"it has more than {_MOST:,} names, numbers and signs")
+        raise ProblemError(f"it has more than {_MOST:,} names, numbers and operators")
     return tokens
 
 
 class _Reader(TokenReader):
-    """Reads a formula from tokens, from left to right."""
+    """Parser of formulas."""
 
     def __init__(self, tokens: Sequence[Token]) -> None:
         super().__init__(tokens)
@@ -149,7 +149,7 @@ class _Reader(TokenReader):
         if self.ahead().kind != "end":
             self.refuse("+, -, *, / or the end")
         if not (self._parts or self._units):
-            raise ProblemError("it names no variable that it is computed from")
+            raise ProblemError("it names no variable")
 
         def compute(table: Table) -> Floats:
             with np.errstate(all="ignore"):
@@ -210,7 +210,7 @@ class _Reader(TokenReader):
         if word in _WITHIN and len(given) < 2 and self.take("name", "by"):
             token = self.take("name")
             if token is None:
-                self.refuse("the variable that says which records belong together")
+                self.refuse("the variable that defines the groups")
             self._units[token.text] = None
             return _within(word, given, token.text)
         if word in _OF_ONE and len(given) == 1:
@@ -221,7 +221,9 @@ class _Reader(TokenReader):
             for other in given[1:]:
                 found = _combine(_OF_SEVERAL[word], found, other)
             return found
-        needed = "one part" if word in _OF_ONE else "'by' and a variable" if word in _WITHIN else "two parts or more"
+        needed = (
+            "one argument" if word in _OF_ONE else "'by' and a variable" if word in _WITHIN else "two arguments or more"
+        )
         raise ProblemError(f"{word} needs {needed}")
 
 
@@ -243,15 +245,15 @@ def _within(word: Any, given: Sequence[_Values], unit: str) -> _Values:
 
 
 def check_formula(formula: Formula, table: Table, name: str) -> None:
-    """Refuse a formula that names a variable that the table lacks or that is no number."""
+    """Raise an error if a formula names an unknown or non-numeric variable."""
     for part in (*formula.parts, *formula.units):
         problem = ""
         if part not in table.frame:
             problem = f"{name!r}: there is no variable {part!r}"
         elif part in formula.parts and (holds_dates(table.frame[part]) or not _is_number(table, part)):
-            problem = f"{name!r}: {part!r} is no number"
+            problem = f"{name!r}: {part!r} is not numeric"
         if problem:
-            raise InputError("derived", problem, "Write a formula of numeric variables of the table")
+            raise InputError("derived", problem, "Use numeric variables of the dataset")
 
 
 def _is_number(table: Table, name: str) -> bool:

@@ -1,13 +1,13 @@
-"""Constraints read from text, by hand: nothing that is written in settings is ever run.
+"""Parser of constraints: text from settings is never executed.
 
-    rent <= income                          a comparison: < <= > >= = !=, with + and - of columns and numbers
+    rent <= income                          a comparison: < <= > >= = !=, with + and - of variables and numbers
     wages + benefits = total
     age < 15 -> marital = 'single'          a condition and its conclusion; `and` joins several on either side
     region in ('north', 'south')
     age < 15 -> income is empty             or `is not empty`
-    (region, state) fixed                   only combinations that occur in the confidential table
+    (region, state) fixed                   only combinations that occur in the confidential data
 
-A name with other signs stands between backticks, text between quotes, and either is doubled to be part of it.
+Names with other characters stand in backticks, text in quotes; either is doubled within itself.
 """
 
 import re
@@ -39,7 +39,7 @@ from molehill.rules.constraints import (
 from molehill.rules.contradictions import find_contradictions
 from molehill.tables.table import Table, as_table
 
-# A combination that fewer records have would tell that one of them exists.
+# Minimum number of records of a combination, so that it does not disclose a record.
 LEAST_RECORDS = 3
 _LONGEST, _MOST, _DIGITS = 2_000, 1_000, 30
 _TOKEN = re.compile(
@@ -54,12 +54,12 @@ _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
 
 
 class ProblemError(Exception):
-    """What is wrong with one constraint or formula, in words."""
+    """A problem in one constraint or formula."""
 
 
 @dataclass(frozen=True)
 class Token:
-    """A piece of a text, and of what kind it is."""
+    """A piece of text and its kind."""
 
     kind: str
     text: str
@@ -72,11 +72,11 @@ class TokenReader:
         self._tokens, self._place = tokens, 0
 
     def ahead(self) -> Token:
-        """Give the next token, or the end."""
+        """The next token, or the end."""
         return self._tokens[self._place] if self._place < len(self._tokens) else Token("end", "the end")
 
     def take(self, kind: str, *texts: str) -> Token | None:
-        """Take the next token if it is such a one."""
+        """Take the next token if it has this kind, and one of these texts."""
         token = self.ahead()
         if token.kind != kind or (texts and token.text not in texts):
             return None
@@ -84,20 +84,20 @@ class TokenReader:
         return token
 
     def need(self, kind: str, text: str) -> None:
-        """Take the next token, which must be this one."""
+        """Take the next token, or raise an error if it is another one."""
         if not self.take(kind, text):
             self.refuse(repr(text))
 
     def refuse(self, wanted: str) -> NoReturn:
-        """Say what should stand here instead."""
+        """Raise an error that names what was expected."""
         found = self.ahead()
-        at = "it ends" if found.kind == "end" else f"there is {found.text!r}"
-        raise ProblemError(f"{at} where {wanted} should be")
+        at = "it ends" if found.kind == "end" else f"it has {found.text!r}"
+        raise ProblemError(f"{at} where {wanted} is expected")
 
 
 @dataclass(frozen=True)
 class _Side:
-    """One side of a comparison: columns and how often, a number, and texts (of which there may be one, alone)."""
+    """One side of a comparison: variables with multiplicities, a number, and texts (at most one, alone)."""
 
     terms: tuple[tuple[str, int], ...]
     number: Fraction
@@ -113,22 +113,21 @@ def read_constraints(
     limits: Mapping[str, tuple[float, float]] | None = None,
     units: Mapping[str, float] | None = None,
 ) -> tuple[Constraint, ...]:
-    """Read constraints, and tell every problem in them at once.
+    """Parse constraints, and report all problems in one error.
 
-    Columns that the table lacks, comparisons that mean nothing, levels that no record has, constraints that stand
-    twice, and those that contradict each other (`find_contradictions`) are refused. Where a number has value labels, a
-    label may be written for it.
+    Problems are unknown variables, invalid comparisons, levels that no record has, repeated constraints, and
+    contradictions (`find_contradictions`). For a number with value labels, a label can be written.
 
     Parameters
     ----------
     texts
-        The constraints, one or several; the head of this module shows how they are written.
+        One or several constraints; the docstring of this module shows the syntax.
     data
-        The confidential table: columns, their types, and the combinations that occur.
+        The confidential data: variables, their types, and the combinations that occur.
     least
-        How many records must have a combination for `fixed` to allow it.
+        Minimum number of records of a combination that `fixed` allows.
     limits, units
-        Public limits of numbers, and the units that they are written in, to find contradictions by.
+        Value ranges and units of numbers, to find contradictions.
 
     Examples
     --------
@@ -138,16 +137,16 @@ def read_constraints(
     (('age', 'income'), [True, True])
     >>> read_constraints(["agee < 15", "home < 3"], people)
     Traceback (most recent call last):
-    molehill.errors.InputError: constraints: 2 problems: 'agee < 15': there is no column 'agee': Did you mean 'age'?
-    The names are 'age', 'income', 'home'; 'home < 3': 'home' is text, which has no order: only = and != compare it.
-    Correct each of them.
+    molehill.errors.InputError: constraints: 2 problems: 'agee < 15': there is no variable 'agee': Did you mean 'age'?
+    The names are 'age', 'income', 'home'; 'home < 3': 'home' is text, which has no order: use = or !=.
+    Correct all of them.
     """
     table, given = as_table(data), [texts] if isinstance(texts, str) else texts
     check_whole("least", least, 1)
     if not isinstance(given, Sequence) or not all(isinstance(text, str) for text in given):
-        raise InputError("constraints", "they are not texts", "Write for instance ['rent <= income']")
+        raise InputError("constraints", "they are not texts", "For example ['rent <= income']")
     if len(given) > _MOST:
-        raise InputError("constraints", f"they are {len(given):,}, more than {_MOST:,}", "Declare fewer")
+        raise InputError("constraints", f"there are {len(given):,}, more than {_MOST:,}", "Declare fewer")
     read: list[Constraint] = []
     problems: list[str] = []
     for text in given:
@@ -158,14 +157,14 @@ def read_constraints(
             continue
         twice = [other for other in read if _means(other) == _means(constraint)]
         if twice:
-            problems.append(f"{_show(text)} says the same as {_show(twice[0].text)}: leave one of the two out")
+            problems.append(f"{_show(text)} is equivalent to {_show(twice[0].text)}: remove one of the two")
         else:
             read.append(constraint)
     levels = {name: _levels_in(table, name) for each in read for name in _text_columns(table, each)}
     problems += find_contradictions(read, table, limits=limits, levels=levels, units=units)
     if problems:
-        told = problems[0] if len(problems) == 1 else f"{len(problems)} problems: " + "; ".join(problems)
-        raise InputError("constraints", told, "Correct it" if len(problems) == 1 else "Correct each of them")
+        shown = problems[0] if len(problems) == 1 else f"{len(problems)} problems: " + "; ".join(problems)
+        raise InputError("constraints", shown, "Correct it" if len(problems) == 1 else "Correct all of them")
     return tuple(read)
 
 
@@ -181,13 +180,13 @@ def _text_columns(table: Table, constraint: Constraint) -> list[str]:
     return [name for name in constraint.columns if type_of(table.frame[name]) == "text"]
 
 
-# Signs to claims.
+# Tokens to claims.
 
 
 def _read(text: str, table: Table, least: int) -> Constraint:
     tokens = _take_apart(text)
     if not tokens:
-        raise ProblemError("it is empty: leave it out")
+        raise ProblemError("it is empty: remove it")
     reader = _Reader(tokens, table, least)
     if tokens[0].text == "(" and tokens[0].kind == "sign":
         claims: tuple[Claim, ...] = (reader.read_fixed(),)
@@ -204,7 +203,7 @@ def _read(text: str, table: Table, least: int) -> Constraint:
 
 def _take_apart(text: str) -> list[Token]:
     if len(text) > _LONGEST:
-        raise ProblemError(f"it is longer than {_LONGEST:,} signs: write several")
+        raise ProblemError(f"it is longer than {_LONGEST:,} characters: split it")
     tokens = []
     for found in _TOKEN.finditer(text):
         kind, piece = str(found.lastgroup), found[0]
@@ -227,26 +226,24 @@ def _refuse_sign(sign: str) -> NoReturn:
     if sign in "'\"`":
         raise ProblemError(f"a {sign} is not closed; within a text or a name it is doubled")
     if sign in "0123456789.":
-        raise ProblemError("a number is not written plainly: no marks between thousands, and a point for decimals")
-    raise ProblemError(
-        f"the sign {sign!r} cannot be used: names with other signs stand between backticks, texts between quotes"
-    )
+        raise ProblemError("a number is invalid: use a decimal point and no thousands separators")
+    raise ProblemError(f"the character {sign!r} is not allowed: put names with it in backticks, texts in quotes")
 
 
 class _Reader(TokenReader):
-    """Reads claims from tokens, from left to right."""
+    """Parser of claims."""
 
     def __init__(self, tokens: Sequence[Token], table: Table, least: int) -> None:
         super().__init__(tokens)
         self._table, self._least = table, least
 
     def end(self) -> None:
-        """Refuse what is left over."""
+        """Raise an error if tokens are left over."""
         token = self.ahead()
         if token.kind == "sign" and token.text in _COMPARISONS:
-            raise ProblemError("two comparisons in a row: join them by 'and'")
+            raise ProblemError("it chains comparisons: join them by 'and'")
         if token.text == "->" and token.kind == "sign":
-            raise ProblemError("it has more than one ->: write several constraints")
+            raise ProblemError("it has more than one ->: split it into several constraints")
         if token.kind != "end":
             self.refuse("'and', '->' or the end")
 
@@ -266,21 +263,21 @@ class _Reader(TokenReader):
         self.need("sign", ")")
         self.need("word", "fixed")
         if len(names) < 2 or len(set(names)) < len(names):
-            raise ProblemError("fixed needs two columns or more, each once")
+            raise ProblemError("fixed needs two or more different variables")
         dated = [name for name in names if type_of(self._table.frame[name]) == "dates"]
         if dated:
-            raise ProblemError(f"{dated[0]!r} holds dates, which are no levels")
+            raise ProblemError(f"{dated[0]!r} is a date, which 'fixed' does not support")
         return Fixed(tuple(names), _combinations(self._table.frame, names, self._least))
 
     def _read_column(self) -> str:
         token = self.take("name")
         if token is None:
-            self.refuse("the name of a column")
+            self.refuse("the name of a variable")
         columns = self._table.frame.columns
         if token.text not in columns:
-            raise ProblemError(f"there is no column {token.text!r}: {nearest(token.text, columns)}")
+            raise ProblemError(f"there is no variable {token.text!r}: {nearest(token.text, columns)}")
         if pd.api.types.infer_dtype(self._table.frame[token.text], skipna=True) == "mixed":
-            raise ProblemError(f"{token.text!r} holds values that nobody can compare")
+            raise ProblemError(f"{token.text!r} has values of several types, which cannot be compared")
         return token.text
 
     def _read_claim(self) -> Claim:
@@ -330,7 +327,7 @@ class _Reader(TokenReader):
                 break
             times = 1 if sign.text == "+" else -1
         if texts and (parts > 1 or times < 0):
-            raise ProblemError("a text in quotes cannot be added")
+            raise ProblemError("text in quotes cannot be added")
         return _Side(tuple(terms.items()), number, tuple(texts), parts)
 
 
@@ -342,11 +339,11 @@ def _as_number(text: str) -> Fraction:
 
 def _one_column(side: _Side, word: str) -> str:
     if side.parts != 1 or len(side.terms) != 1 or side.terms[0][1] != 1:
-        raise ProblemError(f"{word!r} is said of one column")
+        raise ProblemError(f"{word!r} needs a single variable on its left")
     return side.terms[0][0]
 
 
-# Claims that mean something for the columns.
+# Checks of types.
 
 
 def _claim_comparison(table: Table, left: _Side, sign: str, right: _Side) -> Claim:
@@ -354,13 +351,13 @@ def _claim_comparison(table: Table, left: _Side, sign: str, right: _Side) -> Cla
         if left.texts:
             left, sign, right = right, _TURNED[sign], left
         if left.texts:
-            raise ProblemError("it compares two texts, and no column")
+            raise ProblemError("it compares two texts, and no variable")
         if sign not in ("=", "!="):
-            raise ProblemError(f"text has no order: {sign} cannot compare it, only = and != can")
+            raise ProblemError(f"text has no order: use = or != instead of {sign}")
         return _claim_levels(table, _one_column(left, sign), list(right.texts), among=sign == "=")
     names = [name for name, _ in (*left.terms, *right.terms)]
     if not names:
-        raise ProblemError("it names no column")
+        raise ProblemError("it names no variable")
     types = {name: type_of(table.frame[name]) for name in names}
     text = [name for name in names if types[name] == "text"]
     if text:
@@ -369,18 +366,18 @@ def _claim_comparison(table: Table, left: _Side, sign: str, right: _Side) -> Cla
     for name, times in right.terms:
         terms[name] -= times
     if not any(terms.values()):
-        raise ProblemError("the columns cancel out, and nothing is left to compare")
+        raise ProblemError("the variables cancel out, and nothing is left to compare")
     bound = right.number - left.number
     dated = [name for name in names if types[name] == "dates"]
     if dated and (len(set(types.values())) > 1 or sum(terms.values()) != 0 or bound):
-        raise ProblemError(f"{dated[0]!r} holds dates, which compare with dates only: turn it into numbers")
+        raise ProblemError(f"{dated[0]!r} is a date, which can be compared with dates only: convert it to numbers")
     return _as_sum(terms, sign, bound)
 
 
 def _as_sum(terms: Mapping[str, int], sign: str, bound: Fraction) -> Sum:
-    """Write a comparison in one way only: < and <= as they are, > and >= turned, columns by name."""
+    """Normal form of a comparison: with <, <=, = or !=, and variables sorted by name."""
     left = sorted((name, times) for name, times in terms.items() if times)
-    # Of an equation either side may be turned: the first column is added.
+    # The first variable of an equation has a positive coefficient.
     if sign in (">", ">=") or (sign in ("=", "!=") and left[0][1] < 0):
         left, bound = [(name, -times) for name, times in left], -bound
     signs: Mapping[str, Any] = {">": "<", ">=": "<="}
@@ -390,7 +387,7 @@ def _as_sum(terms: Mapping[str, int], sign: str, bound: Fraction) -> Sum:
 def _claim_same(table: Table, left: _Side, sign: str, right: _Side, text: str, types: Mapping[str, str]) -> Claim:
     alone = all(side.parts == 1 for side in (left, right))
     if sign not in ("=", "!="):
-        raise ProblemError(f"{text!r} is text, which has no order: only = and != compare it")
+        raise ProblemError(f"{text!r} is text, which has no order: use = or !=")
     if not alone or any(times < 0 for _, times in (*left.terms, *right.terms)):
         raise ProblemError(f"{text!r} is text, and cannot be added")
     if not left.terms or not right.terms:
@@ -398,28 +395,28 @@ def _claim_same(table: Table, left: _Side, sign: str, right: _Side, text: str, t
         return _claim_levels(table, text, [number], among=sign == "=")
     one, other = left.terms[0][0], right.terms[0][0]
     if one == other:
-        raise ProblemError("it compares a column with itself")
+        raise ProblemError("it compares a variable with itself")
     if len(set(types.values())) > 1:
-        raise ProblemError(f"{one!r} holds {types[one]}, and {other!r} holds {types[other]}: they do not compare")
+        raise ProblemError(f"{one!r} is {types[one]}, and {other!r} is {types[other]}: they cannot be compared")
     return Same((one, other) if one < other else (other, one), equal=sign == "=")
 
 
 def _claim_levels(table: Table, name: str, values: Sequence[Fraction | str], *, among: bool) -> Claim:
-    """Claim that a column is, or is not, one of some values, each of the column's own type."""
+    """Claim that a variable has, or has not, one of some values of its own type."""
     column, kind = table.frame[name], type_of(table.frame[name])
     if kind == "dates":
-        raise ProblemError(f"{name!r} holds dates, which compare with dates only: turn it into numbers")
+        raise ProblemError(f"{name!r} is a date, which can be compared with dates only: convert it to numbers")
     keys: list[Key] = []
     for value in values:
         if kind == "text" and not isinstance(value, str):
-            raise ProblemError(f"{name!r} is text: write {quote_key(float(value))} in quotes")
+            raise ProblemError(f"{name!r} is text: put {quote_key(float(value))} in quotes")
         if kind == "numbers" and isinstance(value, str):
             keys += _codes_labelled(table, name, value)
         else:
             keys.append(value if isinstance(value, str) else float(value))
     if kind == "text" and not set(keys) & set(_levels_in(table, name)):
         raise ProblemError(
-            f"no record has such a text in {quote_name(name)}: write it as it is in the table"
+            f"no record has this text in {quote_name(name)}: write it as it is in the data"
             + (", 'True' or 'False'" if pd.api.types.is_bool_dtype(column.dtype) else "")
         )
     if kind == "numbers" and len(set(keys)) == 1:
@@ -429,10 +426,10 @@ def _claim_levels(table: Table, name: str, values: Sequence[Fraction | str], *, 
 
 def _codes_labelled(table: Table, name: str, label: str) -> list[Key]:
     labels = table.value_labels.get(name, {})
-    found = [key_of(code) for code, told in labels.items() if told == label and not isinstance(code, str)]
+    found = [key_of(code) for code, text in labels.items() if text == label and not isinstance(code, str)]
     if not found:
-        told = "none of its value labels" if labels else "no number"
-        raise ProblemError(f"{name!r} holds numbers, and a text in quotes is {told}")
+        what = "none of its value labels" if labels else "no number"
+        raise ProblemError(f"{name!r} is numeric, and the text in quotes is {what}")
     return found
 
 
@@ -443,10 +440,10 @@ def _levels_in(table: Table, name: str) -> tuple[Key, ...]:
 
 
 def _combinations(frame: pd.DataFrame, names: list[str], least: int) -> tuple[tuple[Key, ...], ...]:
-    """List the combinations that at least so many records have; one with a missing value is none."""
+    """Combinations of values without missing that at least `least` records have."""
     sizes = frame[names].dropna().groupby(names, observed=True).size()
     often = sizes.index[np.asarray(sizes) >= least]
     found = [tuple(map(key_of, row)) for row in often]
     if not found:
-        raise ProblemError(f"no combination of these columns occurs in {least:,} records")
+        raise ProblemError(f"no combination of these variables occurs in {least:,} records")
     return tuple(found)

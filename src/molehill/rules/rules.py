@@ -1,4 +1,4 @@
-"""What every released record keeps to: where columns are empty, and constraints between them."""
+"""All edit rules of a dataset: structural missingness and constraints."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,17 +15,16 @@ from molehill.rules.support import Support, support_of
 
 @dataclass(frozen=True, eq=False)
 class Rules:
-    """Rules of a table whose columns are drawn one after the other.
+    """The edit rules of a sequentially synthesized dataset.
 
     Attributes
     ----------
     empty
-        Where a column has no value because of another one.
+        Structural missingness.
     constraints
-        What must be so in every record.
+        Constraints that every record must meet.
     limits, levels, units
-        Of the replaced columns: public limits of numbers, levels of categories, and the unit that numbers are written
-        in.
+        Of the synthesized variables: value ranges, levels of categories, and units of numbers.
     """
 
     empty: tuple[EmptyWhere, ...] = ()
@@ -38,15 +37,15 @@ class Rules:
         return bool(self.empty or self.constraints)
 
     def empties(self, column: str) -> bool:
-        """Whether a rule says where a column is empty."""
+        """Whether a variable has structural missingness."""
         return any(rule.column == column and rule.by is not None for rule in self.empty)
 
     def empty_in(self, column: str, frame: pd.DataFrame) -> Booleans:
-        """Where a column must be empty, given the others as far as they are drawn."""
+        """Where a variable must be missing, given the variables drawn so far."""
         return must_be_empty(self.empty, column, frame)
 
     def support(self, column: str, drawn: pd.DataFrame, later: Sequence[str]) -> Support | None:
-        """Where the next column may lie, given what is drawn; None where no constraint speaks of it."""
+        """Support of the next variable given those drawn so far; None if no constraint involves it."""
         if not any(column in one.columns for one in self.constraints):
             return None
         never = {rule.column for rule in self.empty if rule.by is None}
@@ -56,7 +55,7 @@ class Rules:
         )
 
     def broken(self, frame: pd.DataFrame) -> Booleans:
-        """Which records break a constraint; one that the kept columns alone decide is nobody's fault here."""
+        """Which records fail a constraint that involves a synthesized variable."""
         broken = np.zeros(len(frame), dtype=bool)
         for one in self.constraints:
             if set(one.columns) & {*self.limits, *self.levels}:

@@ -1,10 +1,10 @@
-"""Where the next column may lie, so that constraints are kept by construction.
+"""Supports: the values of the next variable for which constraints can be met.
 
-Columns are drawn one after the other. Of each record some are known by then, one is next, and others come later. What
-constraints leave to those that are not drawn is an interval, or some levels. It is narrowed until nothing changes:
-where a condition is true its conclusion narrows the columns it speaks of, and where a conclusion is false the one claim
-of its condition that is still open must be false. The last column of a constraint is so bound by it exactly,
-if what is left is an interval or a set of levels; the others are bound so that the rest can still follow.
+Variables are drawn sequentially: some are known, one is next, others come later. What the constraints allow for undrawn
+variables is an interval or a set of levels, narrowed until nothing changes (constraint propagation): where a condition
+is true, its conclusion narrows its variables; where a conclusion is false, the only open claim of its condition must be
+false. The last variable of a constraint is then restricted exactly, if the result is an interval or a set of levels;
+earlier ones so that later ones have values left.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -40,28 +40,28 @@ from molehill.rules.constraints import (
 )
 
 _TINY = np.finfo(np.float64).tiny
-# An end that is a multiple of the unit but for rounding is one.
+# Tolerance for bounds that are multiples of the unit.
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
 class Support:
-    """Where a column may lie in each record, if it has a value there.
+    """Allowed values of a variable in every record.
 
     Attributes
     ----------
     column
-        The column.
+        The variable.
     lower, upper
-        The closed ends of a number, multiples of its unit if it has one. For a category they are infinite.
+        Closed bounds of a number, multiples of its unit if it has one; infinite for a category.
     fixed
-        The value that it must have; for a category the place of its level. NaN where it has a choice.
+        The only allowed value (for a category its level code), NaN if there are several.
     allowed
-        For a category: which levels it may have, (records, levels). None for a number.
+        Allowed levels of a category, (records, levels); None for a number.
     empty, filled
-        Where constraints say that it must be empty, and where they say that it must not.
+        Where it must be missing, and where it must not.
     impossible
-        Where no value keeps the constraints, and it need not be empty. What was drawn before it must be drawn again.
+        Where no value meets the constraints: the record must be redrawn.
     """
 
     column: str
@@ -85,31 +85,29 @@ def support_of(
     units: Mapping[str, float] | None = None,
     may_be_empty: Mapping[str, Any] | None = None,
 ) -> Support:
-    """Give where the next column may lie in each record, given what is drawn.
+    """Compute the support of the next variable in every record, given the variables drawn so far.
 
-    No value is excluded that the columns still to come could make good, but for those that would need a later column
-    to be empty that is not said to be so. Constraints that nothing joins to the column are passed over.
+    Values are excluded only if no values of later variables could meet the constraints (except by a later variable
+    being missing where `may_be_empty` does not allow it). Constraints not connected with the variable are ignored.
 
     Parameters
     ----------
     constraints
         The constraints.
     column
-        The column to draw next.
+        The variable to draw next.
     drawn
-        The kept columns, and the replaced ones that are drawn already.
+        The unchanged variables, and those drawn so far.
     later
-        The columns that will be drawn after this one.
+        The variables that will be drawn after this one.
     limits
-        Public limits, lower and upper, of numbers that are not drawn yet; without limits they are open.
+        Value ranges of undrawn numbers.
     levels
-        The levels of categories that are not drawn yet. A missing value may be one of this column's.
+        Levels of undrawn categories; missing may be a level of this variable.
     units
-        The units that numbers are written in. `x < y` is `x <= y - unit` if all its columns have one; otherwise it is
-        the next number below.
+        Units of numbers. `x < y` becomes `x <= y - unit` if all its variables have one, otherwise the next float below.
     may_be_empty
-        For later columns, in which records they may turn out empty (an array, or True for all): there nothing is
-        concluded from them. Those that are not named will have values.
+        Later variables that may be missing, and in which records (an array, or True for all).
 
     Examples
     --------
@@ -125,8 +123,8 @@ def support_of(
     """
     early = [name for name in (column, *later) if name in drawn.columns]
     if early:
-        # It would be the confidential value.
-        raise InputError("drawn", f"it has {early[0]!r}, which is still to be drawn", "Leave that column out")
+        # This would be the confidential value.
+        raise InputError("drawn", f"it contains {early[0]!r}, which is still to be drawn", "Remove this variable")
     steps = _units(units or {})
     asked = _joined(constraints, column, set(drawn.columns))
     own = [each for each in asked if column in each.columns]
@@ -148,11 +146,11 @@ def support_of(
     return _support_number(column, spots[column], own_limits, steps.get(column, 0.0), empty, filled, impossible)
 
 
-# What is known before anything is concluded.
+# Initial knowledge.
 
 
 def _joined(constraints: Sequence[Constraint], column: str, drawn: set[Any]) -> list[Constraint]:
-    """Give the constraints of a column, and those that are joined to them by columns that are still to be drawn."""
+    """The constraints of a variable, and those connected with them by undrawn variables."""
     reached, before = {column}, 0
     while len(reached) > before:
         before = len(reached)
@@ -163,7 +161,7 @@ def _joined(constraints: Sequence[Constraint], column: str, drawn: set[Any]) -> 
 def _units(units: Mapping[str, float]) -> dict[str, float]:
     for name, unit in units.items():
         if not 0 <= unit < np.inf:
-            raise InputError("units", f"the one of {name!r} is not a number from 0 up", "Give the step of its values")
+            raise InputError("units", f"that of {name!r} is not 0 or larger", "Give the step between its values")
     return {name: float(unit) for name, unit in units.items() if unit}
 
 
@@ -193,10 +191,10 @@ def _keys(levels: Sequence[Any]) -> tuple[Key, ...]:
 
 
 def _emptiness(constraints: Sequence[Constraint], column: str, spots: Mapping[str, Spot]) -> tuple[Booleans, Booleans]:
-    """Say where a column must be empty, and where it must not be: where the contrary would break a constraint."""
+    """Where a variable must be missing, and where it must not: where the opposite fails a constraint."""
     with_value = open_spot(len(spots[column].filled), filled=spots[column].filled)
     without = replace(with_value, filled=with_value.empty, empty=with_value.filled, drawn=True)
-    # That no combination fits is no reason to be empty.
+    # A combination that does not occur is no reason to be missing.
     compared = _without_fixed(constraints)
     return (
         any_of([each.broken({**spots, column: with_value}) for each in compared], spots),
@@ -208,11 +206,11 @@ def _without_fixed(constraints: Sequence[Constraint]) -> list[Constraint]:
     return [each for each in constraints if not isinstance(each.conclusion[0], Fixed)]
 
 
-# What constraints leave.
+# Propagation.
 
 
 def _narrow_all(constraints: Sequence[Constraint], spots: dict[str, Spot], steps: Mapping[str, float]) -> None:
-    """Narrow what is open until nothing changes; each round carries a bound one column further."""
+    """Propagate until nothing changes; each round carries a bound one variable further."""
     for _ in range(sum(not spot.drawn for spot in spots.values()) + 1):
         before = dict(spots)
         for constraint in constraints:
@@ -238,7 +236,7 @@ def _narrow_by(constraint: Constraint, spots: dict[str, Spot], steps: Mapping[st
 
 
 def _narrow(claim: Claim, rows: Booleans, spots: dict[str, Spot], steps: Mapping[str, float]) -> None:
-    """Narrow the columns of a claim that are not drawn, where it must not be false."""
+    """Narrow the undrawn variables of a claim, in the rows where it must not be false."""
     for name in claim.columns:
         if spots[name].drawn or isinstance(claim, Empty):
             continue
@@ -258,7 +256,7 @@ def _narrow(claim: Claim, rows: Booleans, spots: dict[str, Spot], steps: Mapping
 
 
 def _bounds_of(claim: Sum, name: str, spots: Mapping[str, Spot], steps: Mapping[str, float]) -> tuple[Floats, Floats]:
-    """Give the ends that a comparison leaves to one of its columns, whatever the others are within theirs."""
+    """Bounds that a comparison implies for one of its variables, given the bounds of the others."""
     bound, times = float(claim.bound), dict(claim.terms)[name]
     others = [term for term in claim.terms if term[0] != name]
     least, largest, off_least, _ = range_of(others, spots, bound)
@@ -268,7 +266,7 @@ def _bounds_of(claim: Sum, name: str, spots: Mapping[str, Spot], steps: Mapping[
     if claim.sign == "!=":
         return -nothing, nothing
     if claim.sign == "<":
-        # Strictly below by a step of the unit, or by twice what rounding can do: also when it is asked again.
+        # Strictly below: by a step of the unit, or by twice the rounding tolerance.
         step = _step(claim, steps)
         most = most - (
             step or np.maximum(2 * (off_least + CLOSE * np.abs(np.where(np.isfinite(most), most, 0))), _TINY)
@@ -280,7 +278,7 @@ def _bounds_of(claim: Sum, name: str, spots: Mapping[str, Spot], steps: Mapping[
 
 
 def _step(claim: Sum, steps: Mapping[str, float]) -> float:
-    """Give the step between the values of a sum and its bound if all its columns have units; otherwise 0."""
+    """Step between the values of a sum if all its variables have units; otherwise 0."""
     units = [steps.get(name, 0.0) for name in claim.columns]
     if not all(units):
         return 0.0
@@ -317,9 +315,9 @@ def _among(claim: Levels, spot: Spot, where: Booleans) -> Spot:
     numbers = np.array(sorted(level for level in claim.levels if not isinstance(level, str)), dtype=np.float64)
     if not claim.among or not len(numbers):
         return spot
-    # The first and the last of the listed numbers that lie within the ends so far.
+    # The first and the last listed number within the bounds so far.
     first, last = np.searchsorted(numbers, spot.low), np.searchsorted(numbers, spot.high, side="right") - 1
-    # Where there is none the claim is false, which is seen from the claim.
+    # Where there is none, the claim itself is false.
     some = first <= last
     return _within(spot, numbers[np.where(some, first, 0)], numbers[np.where(some, last, 0)], where & some)
 
@@ -335,7 +333,7 @@ def _same(claim: Same, name: str, spots: Mapping[str, Spot], where: Booleans) ->
 
 
 def _fitting(claim: Fixed, name: str, spots: Mapping[str, Spot], where: Booleans) -> Spot:
-    """Allow what occurs together with the columns that are drawn."""
+    """Allow the values that occur together with the drawn variables."""
     spot, place = spots[name], claim.columns.index(name)
     matched = match_combinations(claim, spots)
     if spot.allowed is None:
@@ -351,7 +349,7 @@ def _fitting(claim: Fixed, name: str, spots: Mapping[str, Spot], where: Booleans
     return _restrict(spot, (matched.fits.astype(np.float64) @ has.astype(np.float64) > 0)[matched.groups], where)
 
 
-# What is left, as a result.
+# The resulting support.
 
 
 def _support_number(
@@ -366,7 +364,7 @@ def _support_number(
     low, high = spot.low, spot.high
     off = CLOSE * np.maximum(np.abs(low), np.abs(high))
     with np.errstate(invalid="ignore"):
-        # Two equations of the same value, or one and a limit, may be off by rounding: the limit is kept exactly.
+        # Two equations for the same value may differ by rounding; value ranges are kept exactly.
         one = np.isfinite(off) & (np.abs(high - low) <= off)
     value = np.where(one, np.clip(low, *limits), np.nan)
     if unit:
@@ -387,13 +385,13 @@ def _down(ends: Floats, unit: float) -> Floats:
 
 
 def _onto(values: Floats, unit: float) -> Floats:
-    """Bring values onto the unit that are multiples of it but for rounding; others stay, since a sum demands them."""
+    """Round values to the unit if they are multiples of it up to rounding errors."""
     nearest = _as_written(np.rint(values / unit), unit)
     return np.where(np.abs(nearest - values) <= CLOSE * np.maximum(np.abs(values), unit), nearest, values)
 
 
 def _as_written(times: Floats, unit: float) -> Floats:
-    """Multiply by a unit, and give the numbers that are written so: 3 * 0.1 is not 0.3."""
+    """Multiply by a unit and round to its decimals: 3 * 0.1 is not 0.3."""
     decimals = max(0, -int(np.floor(np.log10(unit) + 1e-9)))
     return np.round(times * unit, decimals)
 
@@ -417,7 +415,7 @@ def _support_levels(
         if pd.isna(level):
             allowed[:, place] = ~filled & ~(impossible & ~empty)
             continue
-        # With each level in its place, whatever a condition and its conclusion both say of the column is decided.
+        # Every level is tried, which decides conditions and conclusions that both involve the variable.
         tried = {**spots, column: _at(key_of(level), records)} if compared else spots
         for each in compared:
             allowed[:, place] &= ~each.broken(tried)

@@ -1,6 +1,6 @@
-"""Surveys: estimates under a sampling design, and how rare records are in the population.
+"""Surveys: estimates and variances under a sampling design, and population uniqueness.
 
-`SurveyDesign` names the columns of a design, and `read` makes a `Sample` of them. The estimates of a sample know their
+`SurveyDesign` names the design variables, and `read` makes a `Sample` of them. Estimates of a sample have design-based
 variances; `population_risk` and `weighted_distances` use its weights; `detect_design` proposes a design.
 """
 

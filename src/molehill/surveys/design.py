@@ -1,4 +1,4 @@
-"""How a sample was drawn: the columns that say so, checked and read once."""
+"""The survey design: weights, strata, clusters, finite population correction and replicate weights."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, fields
@@ -17,45 +17,45 @@ ReplicateMethod = Literal["brr", "fay", "jk1", "jkn", "bootstrap", "successive"]
 Single = Literal["error", "adjust", "certainty"]
 Centre = Literal["estimate", "mean"]
 
-# Directions of replicate weights that are smaller than this are rounding (the square of the tolerance of R's survey).
+# Relative tolerance of the rank of replicate weights (the square of that of R's survey package).
 _RANK = 1e-10
 
 
 @dataclass(frozen=True, repr=False)
 class SurveyDesign:
-    """Which columns say how a sample was drawn.
+    """The variables that describe the sampling design.
 
     Attributes
     ----------
     weight
-        The design weight: how many units of the population a record stands for.
+        The survey weight: the number of population units that a record represents.
     stratum
-        The stratum, if the population was divided before sampling.
+        The stratum.
     cluster
-        The cluster (primary sampling unit), if records were not drawn one by one. Clusters are taken as drawn with
-        replacement, or with `population` without; what was drawn within them is in their totals.
+        The primary sampling unit (cluster). Clusters are treated as drawn with replacement, or, with `population`,
+        without; later stages enter through their totals.
     nested
-        Whether cluster numbers begin again in every stratum, so that cluster 1 of two strata is two clusters.
+        Whether cluster numbers restart in every stratum.
     population
-        For the finite population correction: the number of units of the first stage (clusters, or records where there
-        are none) in the stratum, or the fraction of them that was drawn if no value is above 1.
+        For the finite population correction: the number of first-stage units (clusters, or records without clusters)
+        in the stratum, or their sampling fraction if no value is above 1.
     single
-        A stratum with a single cluster says nothing of its variance: "error"; "adjust", its distance is taken from the
-        mean of all clusters; "certainty", it was sure to be drawn and has no variance, as with a fraction of 1.
+        Treatment of a stratum with a single cluster: "error"; "adjust" (deviation from the mean of all clusters); or
+        "certainty" (no variance).
     replicates
-        Columns of replicate weights; variances then come from these, and not from strata and clusters.
+        Variables of replicate weights; variances are then computed from these instead of strata and clusters.
     method
-        How they were made: "brr" (balanced half-samples), "fay" (with `fay`), "jk1" (one cluster left out), "jkn" (one
-        cluster of a stratum left out; needs `factors`), "bootstrap", "successive" (successive differences, as in the
-        American Community Survey: 4 / R).
+        Type of replicate weights: "brr" (balanced half-samples), "fay" (with `fay`), "jk1" (one cluster left out),
+        "jkn" (one cluster of a stratum left out; needs `factors`), "bootstrap", "successive" (successive differences,
+        as in the American Community Survey: 4 / R).
     fay
-        What Fay's method leaves of the weight of the other half, from 0 to below 1.
+        Fay's coefficient, from 0 to below 1.
     scale
-        What to multiply the squared differences of all replicates by, if not what the method says.
+        Factor of the sum of squared differences; by default that of the method.
     factors
-        The same for each replicate: of "jkn", (n_h - 1) / n_h of the stratum in which a cluster was left out.
+        Factor of every replicate; for "jkn", (n_h - 1) / n_h of the stratum in which a cluster was left out.
     centre
-        What replicates differ from: the "estimate" with the full weights, or the "mean" of the replicates.
+        Squared differences are taken from the "estimate" with the full weights, or from the "mean" of the replicates.
 
     Examples
     --------
@@ -85,16 +85,16 @@ class SurveyDesign:
         seen: dict[str, str] = {}
         for role, name in self.columns:
             if not isinstance(name, str):
-                problem = f"a column's name must be text, not {type(name).__name__}"
-                raise InputError(role, problem, "Give the name of a column")
+                problem = f"a variable's name must be text, not {type(name).__name__}"
+                raise InputError(role, problem, "Give the name of a variable")
             if name in seen:
-                raise InputError(role, f"{name!r} is the {seen[name]} as well", "Give each column one part")
+                raise InputError(role, f"{name!r} is also the {seen[name]}", "Name a different variable for each")
             seen[name] = role
         self._check_replicates()
 
     @property
     def columns(self) -> list[tuple[str, str]]:
-        """Every column that it names, with its part."""
+        """All design variables, with their roles."""
         return [("weight", self.weight), *self._single, *(("replicates", name) for name in self.replicates)]
 
     @property
@@ -103,15 +103,14 @@ class SurveyDesign:
         return [(role, name) for role, name in parts if name is not None]
 
     def __repr__(self) -> str:
-        told = [f"{one.name}={getattr(self, one.name)!r}" for one in fields(self)]
-        usual = [f"{one.name}={one.default!r}" for one in fields(self)]
-        return f"SurveyDesign({', '.join(text for text, default in zip(told, usual, strict=True) if text != default)})"
+        given = ((one.name, getattr(self, one.name), one.default) for one in fields(self))
+        return f"SurveyDesign({', '.join(f'{name}={value!r}' for name, value, default in given if value != default)})"
 
     def among(self, columns: Collection[str]) -> "SurveyDesign | None":
-        """Give the design as far as these columns tell it, to whoever has no others; None without the weight.
+        """The part of the design that these variables contain; None without the weight.
 
-        Replicate weights count only together. Where neither they nor strata and clusters are left, variances are those
-        of records that were drawn one by one.
+        Replicate weights are used only if all are present. Without replicates, strata and clusters, records count as
+        drawn independently.
 
         Examples
         --------
@@ -120,18 +119,18 @@ class SurveyDesign:
         """
         if self.weight not in columns:
             return None
-        told = {role: name for role, name in self._single if name in columns}
-        about: dict[str, Any] = {"single": self.single, "nested": self.nested and "cluster" in told}
+        present = {role: name for role, name in self._single if name in columns}
+        about: dict[str, Any] = {"single": self.single, "nested": self.nested and "cluster" in present}
         if self.replicates and {*self.replicates} <= {*columns}:
             names = ("replicates", "method", "fay", "scale", "factors", "centre")
             about |= {name: getattr(self, name) for name in names}
-        if told.keys() < {role for role, _ in self._single}:
-            # The size of a stratum or a number of clusters means nothing without them.
-            told.pop("population", None)
-        return SurveyDesign(self.weight, **told, **about)
+        if present.keys() < {role for role, _ in self._single}:
+            # Population sizes refer to strata and clusters.
+            present.pop("population", None)
+        return SurveyDesign(self.weight, **present, **about)
 
     def read(self, data: Any) -> "Sample":
-        """Check the columns of a table, and give the arrays that every estimate needs."""
+        """Check the design variables of a dataset, and return them as arrays."""
         table = as_table(data)
         for role, name in self.columns:
             find_columns(table, name, role)
@@ -147,24 +146,24 @@ class SurveyDesign:
     def _check_replicates(self) -> None:
         if not self.replicates:
             if self.method is not None:
-                raise InputError("method", "there are no replicate weights", "Name their columns in replicates")
+                raise InputError("method", "there are no replicate weights", "Name their variables in replicates")
             return
         if self.method is None:
-            raise InputError("method", "nothing says how the replicate weights were made", _methods())
+            raise InputError("method", "replicate weights need a method", _methods())
         check_choice("method", self.method, get_args(ReplicateMethod))
         if len(self.replicates) < 2:
-            raise InputError("replicates", "there is one only", "Name all columns of replicate weights")
+            raise InputError("replicates", "only one is named", "Name all variables of replicate weights")
         fay = check_number("fay", self.fay)
         if not 0 <= fay < 1 or (self.method != "fay" and fay > 0):
             problem = "it must be from 0 to below 1, and 0 for other methods than 'fay'"
-            raise InputError("fay", problem, "Take it from the documentation of the file; 0.5 and 0.3 are usual")
+            raise InputError("fay", problem, "Use the value in the documentation of the file, often 0.5 or 0.3")
         if self.scale is not None:
             check_number("scale", self.scale, above=0.0)
         if self.method == "jkn" and not self.factors:
-            raise InputError("factors", "'jkn' needs one for each replicate", "Give (n_h - 1) / n_h of each stratum")
+            raise InputError("factors", "'jkn' needs one per replicate", "Give (n_h - 1) / n_h of the stratum of each")
         wrong = not all(np.isfinite(factor) and factor >= 0 for factor in self.factors)
         if self.factors and (wrong or len(self.factors) != len(self.replicates)):
-            raise InputError("factors", "it is not one number from 0 up for each replicate", "Give one for each")
+            raise InputError("factors", "they must be one number, 0 or larger, per replicate", "Give one for each")
 
 
 @dataclass(frozen=True, eq=False)
@@ -181,24 +180,24 @@ class Replicates:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sample:
-    """A design as arrays.
+    """A survey design as arrays.
 
     Attributes
     ----------
     weights
-        Of every record.
+        Survey weight of every record.
     cluster
-        The unit of the first stage of every record, numbered from 0: a cluster, or the record itself.
+        First-stage unit of every record, numbered from 0: a cluster, or the record itself.
     stratum_of
-        The stratum of every such unit.
+        Stratum of every first-stage unit.
     fractions
-        The share of its units that was drawn, of every stratum; 0 without a finite population correction.
+        Sampling fraction of every stratum; 0 without a finite population correction.
     single
-        What a stratum with a single unit means.
+        Treatment of a stratum with a single unit.
     replicates
-        Replicate weights, if variances are to come from these.
+        Replicate weights, if variances are computed from these.
     weight
-        The column that the weights are from.
+        Name of the weight variable.
     """
 
     weights: Floats
@@ -211,32 +210,29 @@ class Sample:
 
     @property
     def records(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         return len(self.weights)
 
     @property
     def expands(self) -> bool:
-        """Whether the weights add up to a population, and not just to the records, as weights of mean 1 do."""
+        """Whether the weights add up to a population rather than to the number of records (weights of mean 1)."""
         return float(self.weights.sum()) > 1.01 * self.records
 
     @property
     def normalised(self) -> Floats:
-        """The weights times what makes them add up to the number of records; exactly 1 where all are equal."""
+        """Weights scaled to mean 1; exactly 1 if all are equal."""
         if (self.weights == self.weights[0]).all():
             return np.ones(self.records)
         return self.weights / self.weights.mean()
 
     @property
     def effective(self) -> float:
-        """How many records of equal weight would tell as much of a mean."""
+        """Kish's effective sample size."""
         return effective_size(self.weights)
 
     @property
     def expanded(self) -> NDArray[np.intp]:
-        """Rows of the sample, as many as it has, each as often as its weight says but for rounding.
-
-        A table of these rows is like one that was drawn evenly from the population.
-        """
+        """Row numbers that resample the sample to its own size in proportion to the weights (systematic sampling)."""
         upto = np.cumsum(self.weights)
         return np.searchsorted(upto, (np.arange(self.records) + 0.5) * (upto[-1] / self.records))
 
@@ -246,7 +242,7 @@ class Sample:
         return self.degrees_within(np.ones(self.records, dtype=bool))
 
     def degrees_within(self, rows: NDArray[np.bool_]) -> float:
-        """Units less strata among records with a weight, or the rank of replicate weights less 1; at least 1."""
+        """First-stage units minus strata of records with a weight, or the rank of replicate weights minus 1."""
         if self.replicates is not None:
             return self.replicates.degrees
         units = np.unique(self.cluster[rows & (self.weights > 0)])
@@ -261,16 +257,16 @@ class Sample:
 
 
 def effective_size(weights: Floats) -> float:
-    """How many equal weights tell as much of a mean, after Kish: (sum of w)^2 / sum of w^2."""
+    """Kish's effective sample size: (sum of w)^2 / sum of w^2."""
     return float(weights.sum() ** 2 / (weights**2).sum())
 
 
 def as_numbers(argument: str, given: Any) -> Floats:
-    """Take numbers as an array; what is none is refused without being quoted."""
+    """Convert to an array of numbers; the error does not quote a value."""
     try:
         return np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(argument, "it holds something that is not a number", "Give numbers") from None
+        raise InputError(argument, "it contains something that is not a number", "Give numbers only") from None
 
 
 def _rank(values: Floats) -> int:
@@ -283,9 +279,9 @@ def _read_weights(table: Table, name: str) -> Floats:
     negative = int((weights < 0).sum())
     if negative:
         problem = f"{negative:,} records have a negative value of {name!r}"
-        raise InputError("weight", problem, "A weight is a number of units: correct them, or name another column")
+        raise InputError("weight", problem, "Correct them, or name another variable")
     if not weights.any():
-        raise InputError("weight", f"{name!r} is zero for every record", "Name another column")
+        raise InputError("weight", f"{name!r} is zero for every record", "Name another variable")
     return weights
 
 
@@ -299,8 +295,8 @@ def _read_numbers(table: Table, name: str, role: str) -> Floats:
 def _refuse_missing(absent: Any, name: str, role: str) -> None:
     number = int(np.sum(absent))
     if number:
-        problem = f"{number:,} records have no value of {name!r}"
-        raise InputError(role, problem, "Fill it in, or leave out records that are not in the sample")
+        problem = f"{number:,} records have a missing value of {name!r}"
+        raise InputError(role, problem, "Impute it, or remove records that are not in the sample")
 
 
 def _read_codes(table: Table, name: str | None, role: str) -> NDArray[np.int64] | None:
@@ -321,7 +317,7 @@ def _read_units(table: Table, design: SurveyDesign) -> tuple[NDArray[np.int64], 
     crossing = len(pairs) - (int(cluster.max()) + 1)
     if crossing and not design.nested:
         problem = f"clusters of {design.cluster!r} lie in more than one stratum of {design.stratum!r}"
-        remedy = "If their numbers begin again in every stratum, they are nested: say so; if not, correct them"
+        remedy = "If cluster numbers restart in every stratum, set nested; otherwise correct them"
         raise InputError("cluster", problem, remedy)
     stratum_of = np.empty(len(pairs), dtype=np.int64)
     stratum_of[both] = stratum
@@ -331,7 +327,7 @@ def _read_units(table: Table, design: SurveyDesign) -> tuple[NDArray[np.int64], 
 def _read_fractions(
     table: Table, design: SurveyDesign, stratum: NDArray[np.int64], stratum_of: NDArray[np.int64]
 ) -> Floats:
-    """Give the share of its units that was drawn, of every stratum."""
+    """Sampling fraction of every stratum."""
     drawn = np.bincount(stratum_of).astype(np.float64)
     name = design.population
     if name is None:
@@ -346,34 +342,34 @@ def _read_fractions(
     if changing:
         where = f"within {changing:,} of {len(drawn):,} strata" if design.stratum else "and there is no stratum"
         problem = f"{name!r} is not the same for all records, {where}"
-        raise InputError("population", problem, "Name the stratum that it belongs to, or correct it")
+        raise InputError("population", problem, "Name the stratum variable it refers to, or correct it")
     if (by_stratum <= 1).all():
         return by_stratum
     if (by_stratum < 1).any():
-        problem = f"{name!r} holds fractions and numbers above 1"
-        raise InputError("population", problem, "Give numbers of units in every stratum, or fractions in every one")
+        problem = f"{name!r} contains both fractions and numbers above 1"
+        raise InputError("population", problem, "Give either numbers of units or fractions in all strata")
     fewer = int((by_stratum < drawn).sum())
     if fewer:
         units = "clusters" if design.cluster else "records"
         problem = f"in {fewer:,} strata {name!r} is smaller than the number of {units} in the sample"
-        raise InputError("population", problem, f"It is the number of {units} of the stratum in the population")
+        raise InputError("population", problem, f"Give the number of {units} of the stratum in the population")
     return drawn / by_stratum
 
 
 def _check_single(design: SurveyDesign, stratum_of: NDArray[np.int64], fractions: Floats) -> None:
     if len(stratum_of) == 1:
         what = f"{design.cluster!r} is the same for every record" if design.cluster else "there is one record"
-        raise InputError("cluster" if design.cluster else "data", what, "A variance needs two units at least")
+        raise InputError("cluster" if design.cluster else "data", what, "A variance needs at least two units")
     alone = int(((np.bincount(stratum_of) == 1) & (fractions < 1)).sum())
     if alone and design.single == "error":
         units = "cluster" if design.cluster else "record"
         problem = f"{alone:,} strata of {design.stratum!r} have a single {units}"
-        remedy = "Join such strata, or choose single='adjust', or 'certainty' if the unit was sure to be drawn"
+        remedy = "Combine such strata, or use single='adjust', or 'certainty' for units drawn with certainty"
         raise InputError("stratum", problem, remedy)
 
 
 def _read_replicates(table: Table, design: SurveyDesign) -> Replicates:
-    # Replicates may be negative, as some of the American Community Survey are.
+    # Replicate weights may be negative, for example in the American Community Survey.
     values = np.stack([_read_numbers(table, name, "replicates") for name in design.replicates])
     number = len(values)
     scales = {"jk1": (number - 1) / number, "jkn": 1.0, "successive": 4 / number}

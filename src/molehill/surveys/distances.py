@@ -1,4 +1,4 @@
-"""How far two weighted tables lie apart in one column: U_m and U_a of their weighted distribution functions."""
+"""U_m and U_a of weighted distribution functions."""
 
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ _KOLMOGOROV_MEAN = float(np.sqrt(np.pi / 2) * np.log(2))
 
 
 class WeightedDistances(NamedTuple):
-    """U_m, the largest difference, and U_a, the mean squared one; and what a fresh sample would be expected to show."""
+    """U_m (largest difference) and U_a (mean squared difference), with the expectation for a new sample."""
 
     U_m: float
     U_a: float
@@ -23,7 +23,7 @@ class WeightedDistances(NamedTuple):
 
 
 def weighted_ecdf(values: Any, weights: Any, at: Any) -> Floats:
-    """Give the share of the weights whose value is at or below each of some points.
+    """Weighted distribution function: the share of the weights with values at or below each point.
 
     Examples
     --------
@@ -38,17 +38,17 @@ def weighted_ecdf(values: Any, weights: Any, at: Any) -> Floats:
 
 
 def weighted_distances(values: Any, weights: Any, others: Any, other_weights: Any) -> WeightedDistances:
-    """Compare the distribution of a column in two weighted tables.
+    """Compare the distribution of a variable in two weighted datasets.
 
-    Over the pooled points z of both tables, `U_m` is the largest |F(z) - F*(z)| and `U_a` the mean of (F(z) - F*(z))^2,
-    in which a point counts as its weight over the mean weight of its table. Equal weights give the U_m and U_a of
-    `molehill.utility.ecdf_distances`. What a fresh sample would show follows from Kish's effective sizes, (sum of
-    weights)^2 / (sum of their squares), as if records had been drawn one by one: clusters would make it larger.
+    Over the pooled values z of both datasets, `U_m` is the largest |F(z) - F*(z)| and `U_a` the mean of (F(z) -
+    F*(z))^2, weighted by the survey weights scaled to mean 1. Equal weights give the U_m and U_a of
+    `molehill.utility.ecdf_distances`. The sampling benchmarks use Kish's effective sample sizes and ignore clusters,
+    which would make them larger.
 
     Parameters
     ----------
     values, weights
-        Of one table; no value may be missing.
+        Of one dataset; no value may be missing.
     others, other_weights
         Of the other.
 
@@ -84,8 +84,8 @@ def _check(values: Any, weights: Any, argument: str) -> tuple[Floats, Floats]:
             raise InputError(name, "it is empty, or some are missing or infinite", "Give a finite number per record")
         found.append(numbers)
     if len(found[0]) != len(found[1]):
-        problem = f"there are {len(found[0]):,} for {len(found[1]):,} weights"
+        problem = f"there are {len(found[0]):,} values for {len(found[1]):,} weights"
         raise InputError(argument, problem, "Give one weight for every record")
     if (found[1] < 0).any() or not found[1].any():
-        raise InputError("weights", "some are negative, or all are zero", "A weight is a number of units")
+        raise InputError("weights", "some are negative, or all are zero", "Give weights of 0 or more")
     return found[0], found[1]

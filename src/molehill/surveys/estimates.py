@@ -1,7 +1,7 @@
-"""Estimates of a population from a sample: point, variance and degrees of freedom, as `combine` takes them.
+"""Survey-weighted estimates: point, variance and degrees of freedom, as `molehill.utility.combine` takes them.
 
-A group, or the records that have a value, is a part of the sample: its estimate uses its records only, but its variance
-the whole design, in which the other records count as nothing. To cut the table would forget clusters and strata.
+A group is a domain: its estimate uses its records only, its variance the whole design. Subsetting the dataset instead
+would lose clusters and strata.
 """
 
 from collections.abc import Callable, Sequence
@@ -23,25 +23,25 @@ MOST_CELLS = 1_000
 QuantileRule = Literal["linear", "step"]
 Family = Literal["linear", "logit", "poisson"]
 
-# As in `molehill.utility`: the quantiles this many errors of the share away show how far the quantile moves.
+# Woodruff: quantiles at shares this many standard errors away.
 _REACH = 1.96
 _SINGULAR = 1e-10
-# Sums of weights that differ by less than this share of their total are equal but for rounding.
+# Relative rounding error of sums of weights.
 _ROUNDING = 1e-12
-# Newton's steps at most, and linear predictors beyond which a fit has run off.
+# Maximum number of Newton steps, and the linear predictor beyond which a fit has diverged.
 _MOST_STEPS, _FAR_OUT = 50, 500.0
 
 
 @dataclass(frozen=True, eq=False)
 class SurveyEstimate:
-    """An estimate of the population: numbers, or arrays with one entry for each of several.
+    """A population estimate: numbers, or arrays.
 
     Attributes
     ----------
     point, variance, degrees
         The estimate, its variance, and the degrees of freedom of that; `molehill.utility.combine` takes these.
     low, high
-        The interval.
+        The confidence interval.
     """
 
     point: Any
@@ -57,7 +57,7 @@ class SurveyEstimate:
 
 
 class _Read(NamedTuple):
-    """Columns of the records that take part, (columns, records), their weights, and which they are."""
+    """Variables, (variables, records), and weights of the records included, and which records these are."""
 
     columns: Floats
     weights: Floats
@@ -65,7 +65,7 @@ class _Read(NamedTuple):
 
     @property
     def number(self) -> int:
-        """How many records have a weight."""
+        """Number of records with a positive weight."""
         return int((self.weights > 0).sum())
 
 
@@ -83,11 +83,11 @@ def weighted_mean(
     values
         A number for every record of the sample.
     within
-        True for the records of a group; all by default. Never cut the table: the design would no longer be whole.
+        True for the records of a group (domain); all by default. Do not subset the dataset instead.
     missing
-        A missing value: "error", or "keep": the record takes no part, as if it were not in the group.
+        Missing values: "error", or "keep" (the record is left out of the group).
     level
-        Of the interval, Student's t around the point.
+        Confidence level of the t interval.
 
     Examples
     --------
@@ -114,7 +114,7 @@ def weighted_total(
     Parameters
     ----------
     sample, values, within, missing, level
-        As in `weighted_mean`. Of numbers of people, give 1 for every record.
+        As in `weighted_mean`. To estimate a population size, give 1 for every record.
     """
     read = _read(sample, [values], within, missing)
     y = read.columns[0]
@@ -133,12 +133,12 @@ def weighted_quantile(
     missing: Missing = "error",
     level: float = 0.95,
 ) -> SurveyEstimate:
-    """Estimate the value that a share of the population lies below.
+    """Estimate a quantile of the population.
 
-    The share of the population at or below the quantile has the variance e^2 under the design, scaled from the observed
-    share F to the wanted one p by p (1 - p) / (F (1 - F)). The interval goes from the quantile of p - t e to that of
-    p + t e (Woodruff). The variance, for `combine`, comes from the distance of the quantiles of p - 1.96 e and
-    p + 1.96 e; its degrees are no more than 1.96 p (1 - p) / e, because so few records lie between these.
+    The interval (Woodruff) goes from the quantile at p - t e to that at p + t e, where e is the standard error of the
+    share at or below the quantile, scaled from the observed share F to p by p (1 - p) / (F (1 - F)). The variance, for
+    `combine`, follows from the quantiles at p - 1.96 e and p + 1.96 e; its degrees of freedom are at most
+    1.96 p (1 - p) / e, because few records lie between these.
 
     Parameters
     ----------
@@ -147,8 +147,8 @@ def weighted_quantile(
     share
         Between 0 and 1.
     rule
-        "linear": between the middles of the weights of neighbours, type 7 if all weights are equal. "step": where the
-        weighted distribution function reaches the share, and halfway to the next value if it does so exactly.
+        "linear": interpolated between weight midpoints, type 7 if all weights are equal. "step": where the weighted
+        distribution function reaches the share, or halfway to the next value if it does so exactly.
 
     References
     ----------
@@ -220,7 +220,7 @@ def weighted_correlation(
 ) -> SurveyEstimate:
     """Estimate the product-moment correlation in a population, or in a group of it.
 
-    Its interval is that of Fisher's z = atanh(r), turned back. With u and w the columns standardised by weights, the
+    Its interval is that of Fisher's z = atanh(r), turned back. With u and w the variables standardized by weights, the
     influence on z is (u w - r (u^2 + w^2) / 2) / ((1 - r^2) W); (n - 1) / n as in `weighted_sd`.
 
     Parameters
@@ -228,16 +228,16 @@ def weighted_correlation(
     sample, values, within, missing, level
         As in `weighted_mean`.
     others
-        The second column.
+        The second variable.
     fisher
-        Whether all is to be on the scale of z, as it is combined over released tables.
+        Whether to return everything on the scale of z, on which it is combined over released datasets.
     """
     read = _read(sample, [values, others], within, missing, least=2)
     weights, total, number = read.weights, read.weights.sum(), read.number
     centred = read.columns - (read.columns @ weights / total)[:, None]
     spreads = np.sqrt(centred**2 @ weights / total)
     if (spreads <= _ROUNDING * np.abs(read.columns).max(axis=1)).any():
-        problem = "it is the same for every record that takes part"
+        problem = "it is constant over the records included"
         raise InputError("values" if spreads[0] <= spreads[1] else "others", problem, "A constant has no correlation")
     u, w = centred / spreads[:, None]
     r = float(np.clip(weights @ (u * w) / total, -1 + 1e-15, 1 - 1e-15))
@@ -250,7 +250,7 @@ def weighted_correlation(
         return np.arctanh(np.clip(found, -1 + 1e-15, 1 - 1e-15))
 
     z, degrees = np.arctanh(r), sample.degrees_within(read.rows)
-    # A perfect relation has no variance, but rounding would give it a large one on this scale.
+    # A correlation of 1 has variance 0, but rounding errors are large on this scale.
     exact = rest <= _ROUNDING
     variance = 0.0 if exact else _variance(sample, read, z, scores, again, (number - 1) / number)
     found = _around(z, variance, degrees, level)
@@ -262,17 +262,17 @@ def weighted_correlation(
 def weighted_share(
     sample: Sample, hits: Any, *, within: Any = None, missing: Missing = "error", level: float = 0.95
 ) -> SurveyEstimate:
-    """Estimate the share of a population, or of a group of it, that has something: say `data["region"] == "N"`.
+    """Estimate the share of a population, or of a group of it, with a property, for example `data["region"] == "N"`.
 
-    The interval is that of Korn and Graubard: exact for a binomial share of as many records as would have the same
-    variance. It stays between 0 and 1, and has a width where the share is 0 or 1.
+    The Korn-Graubard interval: the exact binomial interval at the effective sample size. It stays between 0 and 1, and
+    has positive width at shares of 0 and 1.
 
     Parameters
     ----------
     sample, within, missing, level
         As in `weighted_mean`.
     hits
-        True (or 1) for the records that have it.
+        True (or 1) for the records with the property.
 
     References
     ----------
@@ -281,7 +281,7 @@ def weighted_share(
     read = _read(sample, [hits], within, missing)
     y, weights = read.columns[0], read.weights
     if not np.isin(y, (0.0, 1.0)).all():
-        raise InputError("hits", "it is not true or false throughout", "Compare a column with a level of it")
+        raise InputError("hits", "it has values other than true and false", "Compare a variable with one of its levels")
     point = weights @ y / weights.sum()
     variance = _variance(
         sample, read, point, weights * (y - point) / weights.sum(), lambda many: many @ y / many.sum(axis=1)
@@ -309,14 +309,14 @@ def weighted_table(sample: Sample, rows: Any, columns: Any, *, within: Any = Non
     (row, row_levels), (column, column_levels) = _levels(sample, rows, "rows"), _levels(sample, columns, "columns")
     cells = len(row_levels) * len(column_levels)
     if cells > MOST_CELLS:
-        raise InputError("rows", f"there would be {cells:,} cells, above {MOST_CELLS:,}", "Join categories")
+        raise InputError("rows", f"there would be {cells:,} cells, above {MOST_CELLS:,}", "Combine categories")
     code = row * len(column_levels) + column
     read = _read(sample, [code], within, "error")
     code, weights = code[read.rows], read.weights
     total = weights.sum()
     points = np.bincount(code, weights, cells) / total
     if sample.replicates is None:
-        # One cell after the other: all at once would be a table of records by cells.
+        # Cell by cell, to save memory.
         places = range(cells)
         variances = np.array(
             [_variance(sample, read, 0.0, weights * ((code == k) - points[k]) / total, None) for k in places]
@@ -341,12 +341,12 @@ def weighted_regression(
     missing: Missing = "error",
     level: float = 0.95,
 ) -> SurveyEstimate:
-    """Estimate the coefficients that a regression would find in the population, or in a group of it.
+    """Estimate the regression coefficients of the population, or of a group of it.
 
-    With X the design, W the weights, e the residuals and V the variance function at the fitted means (1 for least
-    squares, m (1 - m) for "logit", m for "poisson"), the influence of a record is (X' W V X)^-1 x e: right whether or
-    not the family's variance is that of the records. There are d + 1 - k degrees of freedom, with d those of the sample
-    and k coefficients.
+    The variance is the design-based (sandwich) estimator: with X the design matrix, W the weights, e the residuals and
+    V the variance function at the fitted means (1 for "linear", m (1 - m) for "logit", m for "poisson"), the influence
+    of a record is (X' W V X)^-1 x e. There are d + 1 - k degrees of freedom, with d those of the sample and k
+    coefficients.
 
     Parameters
     ----------
@@ -355,7 +355,7 @@ def weighted_regression(
     outcome
         A number for every record.
     design
-        (records, coefficients), a column of ones for the intercept among them.
+        (records, coefficients), including a column of ones for the intercept.
     family
         "linear", "logit" (an outcome of 0 and 1), or "poisson" (log link).
 
@@ -365,7 +365,7 @@ def weighted_regression(
     """
     matrix = as_numbers("design", design)
     if matrix.ndim != 2:
-        raise InputError("design", "it is not a table of records by coefficients", "Give a column per coefficient")
+        raise InputError("design", f"it has {matrix.ndim} dimensions", "Give a matrix of records by coefficients")
     terms = matrix.shape[1]
     read = _read(sample, [outcome, *matrix.T], within, missing, least=terms + 1)
     y, x, weights = read.columns[0], read.columns[1:].T, read.weights
@@ -373,8 +373,8 @@ def weighted_regression(
     check_choice("family", family, get_args(Family))
     point = _fit_family(y, x, weights, family)
     if not np.isfinite(point).all():
-        problem = "it does not converge: some of its terms tell the outcome perfectly, or have too large a scale"
-        raise InputError("design", problem, "Leave such terms out, or rescale them")
+        problem = "the fit does not converge: terms predict the outcome perfectly, or have too large a scale"
+        raise InputError("design", problem, "Remove such terms, or rescale them")
     means, spread = _mean_and_spread(x @ point, family)
     cross = (x * (weights * spread)[:, None]).T @ x
     scores = np.linalg.solve(cross, (x * (weights * (y - means))[:, None]).T).T
@@ -395,7 +395,7 @@ def _variance(
     again: Callable[[Floats], Floats] | None,
     shrink: float = 1.0,
 ) -> Any:
-    """The variance from scores, in which records that take no part are nothing, or from replicates if there are any."""
+    """Variance from replicates if there are any, else linearized from scores (0 for records left out)."""
     if sample.replicates is not None and again is not None:
         return replicated(sample, read.rows, point, again)
     whole = np.zeros((sample.records, *scores.shape[1:]))
@@ -410,12 +410,12 @@ def _read(sample: Sample, columns: Sequence[Any], within: Any, missing: Missing,
     absent = np.asarray(np.isnan(values).any(axis=0))
     lost = int((absent & rows).sum())
     if lost and missing == "error":
-        remedy = "Impute them, or choose missing='keep' to leave them out of the estimate and not of the design"
-        raise InputError("values", f"{lost:,} records have no value", remedy)
+        remedy = "Impute them, or use missing='keep' to leave them out of the estimate"
+        raise InputError("values", f"{lost:,} records have a missing value", remedy)
     rows = rows & ~absent
     number = int((sample.weights[rows] > 0).sum())
     if number < least:
-        problem = f"there are {number} records with a value and a weight where {least} are needed"
+        problem = f"{number} records have a value and a weight, but {least} are needed"
         raise InputError("within" if within is not None else "values", problem, "Use more records, or a larger group")
     return _Read(values[:, rows], sample.weights[rows], rows)
 
@@ -424,13 +424,15 @@ def _numbers(sample: Sample, column: Any) -> Floats:
     series = pd.Series(column)
     numeric = pd.api.types.is_numeric_dtype(series.dtype) and series.dtype.kind != "c"
     if not numeric:
-        raise InputError("values", "they are not numbers", "Give a column of numbers, or true and false")
+        raise InputError("values", "they are not numbers", "Give numbers, or true and false")
     values = series.to_numpy(dtype=np.float64, na_value=np.nan)
     if len(values) != sample.records:
         problem = f"there are {len(values):,} for {sample.records:,} records"
-        raise InputError("values", problem, "Give one for every record of the sample; choose a group by within")
+        raise InputError("values", problem, "Give one per record of the sample; select a group by `within`")
     if np.isinf(values).any():
-        raise InputError("values", f"row {int(np.isinf(values).argmax()) + 1} is infinite", "Correct it")
+        raise InputError(
+            "values", f"row {int(np.isinf(values).argmax()) + 1} is infinite", "Correct or remove the value"
+        )
     return values
 
 
@@ -438,7 +440,7 @@ def _mask(sample: Sample, within: Any) -> NDArray[np.bool_]:
     series = pd.Series(within)
     if not pd.api.types.is_bool_dtype(series.dtype) or len(series) != sample.records or series.isna().any():
         problem = "it is not true or false for every record"
-        raise InputError("within", problem, "Compare a column with a value, as in data['region'] == 'N'")
+        raise InputError("within", problem, "Compare a variable with a value, for example data['region'] == 'N'")
     return series.to_numpy(dtype=bool)
 
 
@@ -446,7 +448,7 @@ def _levels(sample: Sample, column: Any, argument: str) -> tuple[NDArray[np.int6
     held = pd.Categorical(pd.Series(column))
     if len(held) != sample.records:
         problem = f"there are {len(held):,} for {sample.records:,} records"
-        raise InputError(argument, problem, "Give one for every record of the sample; choose a group by within")
+        raise InputError(argument, problem, "Give one per record of the sample; select a group by `within`")
     levels = list(held.categories) + (["missing"] if (held.codes < 0).any() else [])
     code = np.where(held.codes < 0, len(held.categories), held.codes).astype(np.int64)
     named = np.empty(len(levels), dtype=object)
@@ -462,7 +464,7 @@ def _cell_shares(code: NDArray[np.int64], cells: int) -> Callable[[Floats], Floa
 
 
 def _share_error(sample: Sample, read: _Read, below: NDArray[np.bool_], share: float) -> float:
-    """Standard error of the share of the population below a quantile, of which the sample has not exactly `share`."""
+    """Standard error of the share of the population below a quantile, scaled from the observed share to `share`."""
     weights, number = read.weights, read.number
     total = weights.sum()
     seen = float(weights @ below / total)
@@ -480,7 +482,7 @@ def _share_ends(points: Floats, variances: Floats, read: _Read, degrees: float, 
     weights = read.weights
     plain = float(weights.sum() ** 2 / (weights**2).sum())
     edge = (points <= _ROUNDING) | (points >= 1 - _ROUNDING)
-    # Of a share that the design fixes, as that of a stratum, everything is known.
+    # A share that the design fixes, for example that of a stratum, has no variance.
     fixed = ~edge & (variances <= _ROUNDING**2)
     size = np.full(len(points), plain)
     np.divide(points * (1 - points), variances, out=size, where=~edge & ~fixed)
@@ -494,7 +496,7 @@ def _share_ends(points: Floats, variances: Floats, read: _Read, degrees: float, 
 
 
 def _linear(values: Floats, weights: Floats, shares: Floats) -> Floats:
-    """Quantiles of sorted values, linear between the middles of their weights."""
+    """Quantiles of sorted values, linear between weight midpoints."""
     if len(values) == 1:
         return np.full(len(shares), values[0])
     middles = np.cumsum(weights) - weights / 2 - weights[0] / 2
@@ -514,11 +516,11 @@ def _step(values: Floats, weights: Floats, shares: Floats) -> Floats:
 
 
 def _fit_family(y: Floats, x: Floats, weights: Floats, family: Family, start: Floats | None = None) -> Floats:
-    """Solve the weighted score equations, by Newton's steps where they are not linear; NaN if that does not end."""
+    """Solve the weighted score equations, by Newton steps if necessary; NaN without convergence."""
     if family == "linear":
         return _solve((x * weights[:, None]).T @ x, x.T @ (weights * y))
     if start is None:
-        # As usual for these families: from means that lie near the outcomes.
+        # The usual starting values: means near the outcomes.
         near = np.log(y + 0.5) - (np.log(1.5 - y) if family == "logit" else 0.0)
         start = _solve((x * weights[:, None]).T @ x, x.T @ (weights * near))
     point = start
@@ -534,7 +536,7 @@ def _fit_family(y: Floats, x: Floats, weights: Floats, family: Family, start: Fl
 
 
 def _mean_and_spread(linear: Floats, family: Family) -> tuple[Floats, Floats]:
-    """The mean that the family gives a linear predictor, and its variance function there."""
+    """Mean and variance function at a linear predictor."""
     if family == "linear":
         return linear, np.ones_like(linear)
     if family == "logit":
@@ -555,8 +557,8 @@ def _check_rank(design: Floats, weights: Floats) -> None:
     heavy = design * np.sqrt(weights)[:, None]
     sizes = np.sqrt((heavy**2).sum(axis=0))
     if (sizes == 0).any() or np.linalg.eigvalsh((heavy / sizes).T @ (heavy / sizes))[0] < _SINGULAR:
-        problem = "its columns are empty or tell the same twice, among the records that take part"
-        raise InputError("design", problem, "Leave out columns until each says something of its own")
+        problem = "its columns are zero or collinear over the records included"
+        raise InputError("design", problem, "Remove redundant columns")
 
 
 def _check_level(level: float) -> None:

@@ -1,7 +1,7 @@
-"""How rare a record is in the population: frequencies of patterns from the weights, and the risk that follows.
+"""Population uniqueness: population frequencies of patterns estimated from survey weights, and the resulting risk.
 
-A record that is alone in the sample may have many doubles outside. The weights say how many: the sum of the weights of
-a pattern estimates how often it occurs in the population.
+A sample unique may have many counterparts in the population. The sum of the weights of a pattern estimates its
+population frequency.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,25 +16,25 @@ from molehill.surveys.design import as_numbers
 from molehill.tables.patterns import learn_patterns
 from molehill.tables.table import as_table, find_columns
 
-# From so many records of a pattern on, or where p is 1/2 or more, so many terms of the series are exact.
+# With at least this many records of a pattern, or p of 1/2 or more, this many terms of the series are exact.
 _MANY, _TERMS = 30, 60
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PopulationRisk:
-    """How rare records are in the population.
+    """Population frequencies and individual risk of every record.
 
     Attributes
     ----------
     sample_frequency
-        The records of the sample in the pattern of each record, f.
+        Number of sample records in the record's pattern, f.
     population_frequency
-        The estimate of the same in the population, F: the sum of the weights of the pattern, f at least.
+        Estimated number of population units in the pattern, F: the sum of the weights, at least f.
     risk
-        The chance to pick the right one of those in the population with the pattern: the mean of 1 / F given f.
+        Individual risk: the mean of 1 / F given f, the probability of picking the right unit of the population.
     in_sample
-        The chance that the person is in the sample, to who knows the pattern alone: f times the risk; but no less than
-        1 over the weight, the chance to be drawn by design, which is 1 for who was sure to be.
+        Probability that the person is in the sample, for an intruder who knows the pattern only: f times the risk, but
+        at least 1 over the weight, the inclusion probability.
     """
 
     sample_frequency: Integers
@@ -44,12 +44,12 @@ class PopulationRisk:
 
     @property
     def expected_matches(self) -> float:
-        """How many records an intruder would be expected to find who picks one double in the population for each."""
+        """Expected number of correct matches if the intruder picks one population unit of the pattern per record."""
         return float(self.risk.sum())
 
     @property
     def expected_uniques(self) -> float:
-        """How many records of the sample are expected to be unique in the population."""
+        """Expected number of sample records that are population uniques."""
         alone = self.sample_frequency == 1
         return float((1 / self.population_frequency[alone]).sum())
 
@@ -65,24 +65,23 @@ class PopulationRisk:
 def population_risk(
     data: Any, known: str | Sequence[str], weights: Any, *, breaks: Mapping[str, Sequence[float]] | None = None
 ) -> PopulationRisk:
-    """Say how rare each record is in the population, by what an intruder knows of it.
+    """Estimate the individual risk of every record from survey weights (Benedetti and Franconi).
 
-    Given that a pattern occurs f times in the sample, its number F in the population has, after Benedetti and
-    Franconi, a negative binomial distribution with p = f / (sum of the weights of the pattern): F is the number of
-    units until f of them were drawn. The risk is the mean of 1 / F; a record that is alone in the sample is unique in
-    the population with probability p. These are the definitions of R's sdcMicro, whose default approximates the mean
-    from f = 3 on, by p / (f - (1 - p)); here it is exact.
+    Given f records of a pattern in the sample, its population frequency F has a negative binomial distribution with
+    p = f / (sum of the weights of the pattern). The risk is the mean of 1 / F; a sample unique is a population unique
+    with probability p. These are the definitions of R's sdcMicro, whose default approximates the mean for f >= 3 by
+    p / (f - (1 - p)); here it is exact.
 
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     known
-        The columns that an intruder knows. A missing value is a value of its own.
+        The key variables. A missing value is a category of its own.
     weights
-        The design weight of every record, `Sample.weights` for instance; they must add up to the population.
+        The survey weight of every record, for example `Sample.weights`; they must add up to the population.
     breaks
-        Groups for numeric known columns, by name.
+        Bins of numeric key variables, by name.
 
     References
     ----------
@@ -99,17 +98,17 @@ def population_risk(
     table = as_table(data)
     names = find_columns(table, known, "known")
     if not names:
-        raise InputError("known", "it names no column", "Name what an intruder knows")
+        raise InputError("known", "no variable is named", "Name the key variables")
     heavy = as_numbers("weights", weights)
     if heavy.shape != (len(table.frame),) or not np.isfinite(heavy).all() or (heavy < 0).any():
-        problem = "they are not one finite number from 0 up for every record"
-        raise InputError("weights", problem, "Give the design weights, Sample.weights for instance")
+        problem = "they must be one finite number, 0 or larger, per record"
+        raise InputError("weights", problem, "Give the survey weights, for example Sample.weights")
     if heavy.sum() < len(heavy) * (1 - 1e-9):
         problem = "they add up to less than the number of records"
-        raise InputError("weights", problem, "Multiply them so that they add up to the population")
+        raise InputError("weights", problem, "Scale them so that they add up to the population")
     codes = learn_patterns(table, names, breaks).codes
     frequency = np.bincount(codes)
-    # Those in the sample are in the population, whatever calibration made of their weights.
+    # A population frequency is at least the sample frequency, even if calibrated weights are below 1.
     population = np.maximum(np.bincount(codes, heavy), frequency)
     risk = mean_inverse(frequency, population)
     by_design = np.where(heavy > 0, 1 / np.maximum(heavy, 1.0), 0.0)
@@ -118,7 +117,7 @@ def population_risk(
 
 
 def mean_inverse(frequency: Any, population: Any) -> Floats:
-    """Give the mean of 1 / F for patterns that occur f times in a sample, with p = f / (estimate of F).
+    """The mean of 1 / F for patterns that occur f times in the sample, with p = f / (estimate of F).
 
     With q = 1 - p it is R_f = p^f / f 2F1(f, f; f + 1; q):
 
@@ -130,8 +129,6 @@ def mean_inverse(frequency: Any, population: Any) -> Floats:
     Elsewhere, and from f = 30 on, the series p / f (1 + 1 / (f + 1) q + 1 2 / ((f + 1) (f + 2)) q^2 + ...) needs few
     terms. SciPy's 2F1 is infinite for some p at f = 100.
 
-    A pattern that does not occur in the sample has no such mean.
-
     Examples
     --------
     >>> mean_inverse([1, 2], [1.0, 2.0]).tolist()
@@ -139,8 +136,8 @@ def mean_inverse(frequency: Any, population: Any) -> Floats:
     """
     f, total = np.atleast_1d(frequency).astype(np.float64), np.atleast_1d(population).astype(np.float64)
     if (f < 1).any() or (total < f).any():
-        problem = "a pattern has no record in the sample, or fewer in the population than there"
-        raise InputError("frequency", problem, "Give patterns that occur")
+        problem = "a sample frequency is below 1, or above the population frequency"
+        raise InputError("frequency", problem, "Give patterns that occur in the sample")
     p = f / total
     q = 1 - p
     term = p / f

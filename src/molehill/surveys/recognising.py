@@ -1,7 +1,7 @@
-"""Which columns of a table probably say how it was sampled: a proposal with reasons, for somebody to confirm.
+"""Detection of the survey design from names, labels and values of variables: a proposal to be confirmed by the user.
 
-A name alone is never enough. A column called weight may hold kilograms, and one called cluster the result of an
-analysis: values must fit the part, and where a name has two meanings they must speak for the one that is proposed.
+A name alone is not enough: a variable called weight may be a body weight, one called cluster the result of a cluster
+analysis. Values must be consistent with the role, and must support it where the name is ambiguous.
 """
 
 import re
@@ -20,7 +20,7 @@ from molehill.tables.table import Table, as_table
 
 DesignRole = Literal["weight", "stratum", "cluster", "population", "replicates"]
 
-# Names that mean one thing: of public surveys, and words that say "survey" or "design".
+# Unambiguous names: those of public surveys, and names that contain "survey" or "design".
 _WEIGHTS = re.compile(
     r"pwgtp|wgtp|wtfa(_\w+)?|finlwt\d*|finalwgt|fnlwgt|perwt|hhwt|asecwt|marsupwt|wtint\d\w*|wtmec\d\w*|wtss\w*|llcpwt"
     r"|pweight|(survey|sampling|design|person|household|grossing)_?(weight|wgt|wt)"
@@ -29,7 +29,7 @@ _WEIGHTS = re.compile(
     r"|rb050a?|rb06[0-4]|db090|db095|pb040|pb060|pb070|rl070|coeffw?|hhwgt|perweight|popwgt|pweight|dhhwt|phrf|hhrf"
     r"|poids_?sondage|pondera\w*|factor_?expansion|dweight|pspwght|anweight"
 )
-# Names that may mean kilograms, or something else, as well.
+# Ambiguous names, for example of body weights.
 _DOUBTFUL = re.compile(
     r"((final|base|sample)_?)?(weights?|wt|wgt|wght|poids|gewicht|gewichtung|peso|pw|w)(_?(final|sample))?\d?"
 )
@@ -43,13 +43,13 @@ _POPULATIONS = re.compile(r"(fpc\d?|fpc_\w+|pop_?size|population_?size|n_?pop|st
 _REPLICATE = re.compile(
     r"(?P<stem>[a-z_]*?(wgtp|wgt|wt|weight|rep|repl|brr|fay|jkn?|jack|bsw|bs|boot)[a-z_]*)(?P<number>\d+)"
 )
-# How replicates were made, by the beginning of their names.
+# Method of replicate weights, by the beginning of their names.
 _METHODS: tuple[tuple[str, ReplicateMethod], ...] = (
     (r"(p|)wgtp", "successive"),
     (r".*brr", "brr"),
     (r".*(bsw|boot|bs)", "bootstrap"),
 )
-# What labels say.
+# Words in labels.
 _WEIGHT_WORDS = re.compile(
     r"\b(survey|sampling|sample|design|person'?s?|household|expansion|grossing) (weight|factor)|hochrechnung|de sondage"
 )
@@ -58,22 +58,22 @@ _CLUSTER_WORDS = re.compile(r"\b(primary sampling unit|psu)\b|\bcluster (number|
 _POPULATION_WORDS = re.compile(r"\bfinite population|\bpopulation size")
 _BODY_WORDS = re.compile(r"\b(kg|kilo\w*|lbs?|pounds?|grams?|body|birth|k(oe|ö)rper\w*|corporel\w*|corporal)\b|_kg|_lb")
 _BODY_COLUMNS = re.compile(r"(height|bmi|stature|taille|gr(oe|ö)(ss|ß)e|altura|waist|hgt|ht)(_?(cm|m|in))?")
-# Without a name that says so: numbers of people behind a record, a few different ones with many decimals, as what
-# divides a population by a sample has. Records of one weight are at least so many, and none counts as so many others.
+# Without a telling name, a weight must have few distinct values above 1 with many decimals: minimum number of records
+# per distinct value, maximum ratio of the largest to the smallest, minimum mean.
 _ALIKE, _MOST_UNEVEN, _LEAST_EXPANSION = 5, 100.0, 2.0
 _LEAST_REPLICATES = 8
 _MOST_STRATA = 50
-# No body weighs so much in kilograms or in pounds, on average.
+# Above any mean body weight in kilograms or pounds.
 _HEAVY = 400.0
-# The share of different values from which whole numbers look like those of people.
+# Whole numbers with more than this share of distinct values are identifiers.
 _NUMBERED = 0.9
 
 
 @dataclass(frozen=True)
 class Suggested:
-    """One part of a design: the columns that may have it, and why.
+    """A design role, the variables that may have it, and the reason.
 
-    `taken` says whether it is in the proposal; `open`, that it is not and that a person has to decide what it is.
+    `taken` is whether it is in the proposal; `open` that it is not, and that the user must decide.
     """
 
     role: DesignRole
@@ -85,37 +85,37 @@ class Suggested:
 
 @dataclass(frozen=True)
 class Recognised:
-    """A proposal: the design, None where no weight was found, and what speaks for and against each column.
+    """A proposed design (None if no weight was found), and the reasons for and against each variable.
 
-    Only names and reasons are in it, no value of the table. Somebody who knows the survey must confirm it.
+    It contains names and reasons only, no values. The user must confirm it.
     """
 
     design: SurveyDesign | None
     suggested: tuple[Suggested, ...]
 
     def __str__(self) -> str:
-        rows = [("part", "column", "proposed", "reason")]
+        rows = [("role", "variable", "proposed", "reason")]
         for one in self.suggested:
             shown = one.columns[0] if len(one.columns) == 1 else f"{one.columns[0]} ... {one.columns[-1]}"
             rows.append((one.role, shown, "yes" if one.taken else "no", one.reason))
-        return "\n".join(align_rows(rows)) if self.suggested else "nothing looks like a survey design"
+        return "\n".join(align_rows(rows)) if self.suggested else "no survey design detected"
 
 
 def detect_design(data: Any) -> Recognised:
-    """Propose a survey design by names, labels and values of columns.
+    """Propose a survey design by names, labels and values of variables.
 
     Parameters
     ----------
     data
-        The table; of a `Table`, labels of columns are read too.
+        The dataset; the labels of a `Table` are used too.
 
     Examples
     --------
     >>> table = pd.DataFrame({"PWGTP": [12, 30, 7, 55], "psu": [1, 1, 2, 2], "income": [5, 4, 9, 1]})
     >>> print(detect_design(table))
-    part     column  proposed  reason
-    weight   PWGTP   yes       its name is that of a survey weight, and its values are above 0
-    cluster  psu     yes       its name is that of clusters, and it has 2 of them
+    role     variable  proposed  reason
+    weight   PWGTP     yes       named like a survey weight; all values are above 0
+    cluster  psu       yes       named like a cluster variable; 2 distinct values
     """
     table = as_table(data)
     replicates = _find_replicates(table)
@@ -149,7 +149,7 @@ def _first(found: Iterable[Suggested], role: DesignRole) -> str | None:
 
 
 def _numbers(table: Table, name: str) -> Floats | None:
-    """The values of a column of numbers without gaps; None for another."""
+    """Values of a numeric variable without missing values; None otherwise."""
     column = table.frame[name]
     if not pd.api.types.is_numeric_dtype(column.dtype) or pd.api.types.is_bool_dtype(column.dtype):
         return None
@@ -162,33 +162,33 @@ def _find_weights(table: Table, names: list[str], replicates: list[Suggested]) -
     for name in names:
         plain = name.lower()
         label = table.column_labels.get(name, "").lower()
-        called, told = _WEIGHTS.fullmatch(plain), _WEIGHT_WORDS.search(label)
-        if not (called or told or _DOUBTFUL.fullmatch(plain)):
+        called, labelled = _WEIGHTS.fullmatch(plain), _WEIGHT_WORDS.search(label)
+        if not (called or labelled or _DOUBTFUL.fullmatch(plain)):
             continue
         values = _numbers(table, name)
         if values is None or (values < 0).any() or not values.any():
-            why = "its name is that of a weight, but it has gaps, is negative somewhere, or holds no numbers"
+            why = "named like a weight, but it has missing, negative or non-numeric values"
             found.append(Suggested("weight", (name,), why, taken=False))
             continue
         body = _body_reason(table, plain, label)
-        if (called or told) and not _BODY_WORDS.search(label):
+        if (called or labelled) and not _BODY_WORDS.search(label):
             above = "above 0" if (values > 0).all() else "0 or more"
-            why = f"its {'name' if called else 'label'} is that of a survey weight, and its values are {above}"
+            why = f"{'named' if called else 'labelled'} like a survey weight; all values are {above}"
             found.append(Suggested("weight", (name,), why))
         elif body:
-            found.append(Suggested("weight", (name,), f"it may be the weight of a body: {body}", taken=False))
+            found.append(Suggested("weight", (name,), f"may be a body weight: {body}", taken=False))
         else:
             why = _speaks_for(table, values, replicates)
-            kept = why or "it may be the weight of a body, or anything: nothing in its values speaks for a survey"
-            found.append(Suggested("weight", (name,), kept, taken=bool(why)))
+            shown = why or "ambiguous name, and no evidence in its values for a survey weight"
+            found.append(Suggested("weight", (name,), shown, taken=bool(why)))
     if not any(one.taken for one in found):
         other = {one.columns[0] for one in found}
-        told = {name: _looks_like_weight(table, name) for name in names if name not in other}
-        found += [Suggested("weight", (name,), why, taken=False, open=True) for name, why in told.items() if why]
-    # One weight at most is proposed: the first whose name means one thing, or else the first.
+        reasons = {name: _looks_like_weight(table, name) for name in names if name not in other}
+        found += [Suggested("weight", (name,), why, taken=False, open=True) for name, why in reasons.items() if why]
+    # At most one weight is proposed: the first with an unambiguous name, or else the first.
     order = sorted(found, key=lambda one: (not one.taken, not _WEIGHTS.fullmatch(one.columns[0].lower())))
     later = [
-        Suggested(one.role, one.columns, f"{one.reason}; another stands before it", taken=False, open=True)
+        Suggested(one.role, one.columns, f"{one.reason}; another weight is preferred", taken=False, open=True)
         if one.taken
         else one
         for one in order[1:]
@@ -198,32 +198,32 @@ def _find_weights(table: Table, names: list[str], replicates: list[Suggested]) -
 
 def _body_reason(table: Table, plain: str, label: str) -> str:
     if _BODY_WORDS.search(label) or _BODY_WORDS.search(plain):
-        return "its name or label says so"
+        return "by its name or label"
     beside = [name for name in table.frame.columns if _BODY_COLUMNS.fullmatch(name.lower())]
-    return f"there is {beside[0]!r} as well" if beside else ""
+    return f"the data also contain {beside[0]!r}" if beside else ""
 
 
 def _speaks_for(table: Table, values: Floats, replicates: list[Suggested]) -> str:
-    """Say what in a column whose name has two meanings speaks for a survey weight; empty if nothing does."""
+    """Evidence for a survey weight in a variable with an ambiguous name; empty if there is none."""
     mean = float(values.mean())
     sizes = {other: _numbers(table, other) for other in table.frame.columns if _POPULATIONS.fullmatch(other.lower())}
     summed = [other for other, size in sizes.items() if size is not None and _adds_up(values, size, size)]
-    # A scale shows one decimal, or two.
+    # Scales show at most two decimals.
     fine = float(np.mean(np.abs(values * 100 - np.round(values * 100)) > 1e-6))
-    # Whole numbers that are nearly all different are those of people.
+    # Whole numbers that are nearly all distinct are identifiers.
     numbered = bool((values == np.round(values)).all()) and len(np.unique(values)) > _NUMBERED * len(values)
     reasons = {
-        "there are replicate weights beside it": bool(replicates),
-        f"within the groups of {(*summed, '')[0]!r} it adds up to this": bool(summed),
-        "its mean is 1, as that of scaled weights": abs(mean - 1) < 1e-3 and bool(np.ptp(values) > 0),
-        "its values are larger than any body's, as numbers of people are": mean > _HEAVY and not numbered,
-        "its values have more decimals than a scale shows": fine > 0.5 and mean > 1,
+        "the data also contain replicate weights": bool(replicates),
+        f"its sums within the groups of {(*summed, '')[0]!r} equal these sizes": bool(summed),
+        "its mean is 1, like that of scaled weights": abs(mean - 1) < 1e-3 and bool(np.ptp(values) > 0),
+        "its values are larger than body weights": mean > _HEAVY and not numbered,
+        "its values have more decimals than body weights": fine > 0.5 and mean > 1,
     }
     return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def _looks_like_weight(table: Table, name: str) -> str:
-    """Say what in the values alone speaks for a survey weight; empty if not enough does: a person has to decide."""
+    """Evidence for a survey weight in the values alone; empty if there is not enough. The user must decide."""
     values = _numbers(table, name)
     if values is None or len(values) < _ALIKE or (values <= 0).any() or not np.ptp(values) > 0:
         return ""
@@ -233,24 +233,24 @@ def _looks_like_weight(table: Table, name: str) -> str:
     ):
         return ""
     if abs(values.mean() - 1) < 1e-4 and values.std() < 2:
-        return "its values are above 0 and their mean is 1, as that of scaled survey weights"
+        return "its values are above 0 and their mean is 1, like those of scaled survey weights"
     alike = len(values) / len(np.unique(values))
     if values.min() < 1 or values.mean() < _LEAST_EXPANSION or alike < _ALIKE:
         return ""
-    return "groups of records share a number above 1 with many decimals, as survey weights are"
+    return "groups of records share a value above 1 with many decimals, like survey weights"
 
 
 def _adds_up(weights: Floats, sizes: Floats, groups: Any) -> bool:
-    """Whether weights add up to the sizes within groups, but for one percent."""
+    """Whether weights add up to the sizes within groups, within 1%."""
     group, _ = pd.factorize(groups)
     return bool(np.allclose(np.bincount(group, weights)[group], sizes, rtol=0.01))
 
 
 def _is_called(table: Table, name: str, names: re.Pattern[str], words: re.Pattern[str]) -> str:
-    """Say whether the name or the label of a column means a part of a design; empty if neither does."""
+    """Whether a variable is "named" or "labelled" like a design variable; empty if neither."""
     if names.fullmatch(name.lower()):
-        return "name"
-    return "label" if words.search(table.column_labels.get(name, "").lower()) else ""
+        return "named"
+    return "labelled" if words.search(table.column_labels.get(name, "").lower()) else ""
 
 
 def _find_population(table: Table, names: list[str]) -> list[Suggested]:
@@ -263,8 +263,8 @@ def _find_population(table: Table, names: list[str]) -> list[Suggested]:
         fractions = values is not None and bool(((values > 0) & (values <= 1)).all())
         if values is None or not (fractions or (values >= 1).all()):
             continue
-        what = "fractions" if fractions else "numbers of 1 and more"
-        found.append(Suggested("population", (name,), f"its {called} is that of population sizes, and it holds {what}"))
+        what = "fractions" if fractions else "numbers of 1 or more"
+        found.append(Suggested("population", (name,), f"{called} like a population size; its values are {what}"))
     return found[:1]
 
 
@@ -274,17 +274,17 @@ def _find_strata(table: Table, names: list[str], weight: str | None, population:
         number = table.frame[name].nunique()
         called = _is_called(table, name, _STRATA, _STRATA_WORDS)
         if called and name != weight and 2 <= number <= records / 2 and not table.frame[name].isna().any():
-            return [Suggested("stratum", (name,), f"its {called} is that of strata, and it has {number:,} of them")]
+            return [Suggested("stratum", (name,), f"{called} like a stratum variable; {number:,} distinct values")]
     if weight is None or population is None or table.frame[population].nunique() < 2:
         return []
-    # Population sizes that differ belong to strata: a category that has one size and one weight for each level.
+    # Varying population sizes belong to strata: a category with one size and one weight per level.
     sizes = table.frame[[population, weight]]
     number = len(sizes.drop_duplicates())
     for name in names:
         if name in (weight, population) or number > _MOST_STRATA or table.frame[name].nunique() != number:
             continue
         if len(sizes.assign(level=table.frame[name].astype(str)).drop_duplicates()) == number:
-            why = f"{population!r} and {weight!r} have one value for each of its {number} levels"
+            why = f"{population!r} and {weight!r} are constant within each of its {number} levels"
             return [Suggested("stratum", (name,), why)]
     return []
 
@@ -302,13 +302,13 @@ def _find_clusters(
         sizes = None if population is None else _numbers(table, population)
         heavy = None if weight is None else _numbers(table, weight)
         groups = sizes if stratum is None else table.frame[stratum]
-        why = f"its {called} is that of clusters, "
+        why = f"{called} like a cluster variable; "
         if heavy is not None and sizes is not None and _adds_up(heavy, sizes, groups):
-            why += f"but the weights add up to {population!r}: records were drawn one by one"
+            why += f"but the weights add up to {population!r}: records were drawn individually"
             return [Suggested("cluster", (name,), why, taken=False, open=True)]
-        why += f"and it has {number:,} of them"
+        why += f"{number:,} distinct values"
         if stratum and _begins_again(table, stratum, name):
-            why += ", whose numbers begin again in every stratum"
+            why += ", which restart in every stratum"
         return [Suggested("cluster", (name,), why)]
     return []
 
@@ -331,8 +331,8 @@ def _find_replicates(table: Table) -> list[Suggested]:
             continue
         names = tuple(numbered[number] for number in sorted(numbered))
         method = _method(names)
-        why = f"{len(names)} numbered columns whose means are alike, as those of replicate weights"
-        why += f"; by their names, made by {method!r}" if method else "; how they were made must be said (method)"
+        why = f"{len(names)} numbered variables with similar means, like replicate weights"
+        why += f"; by their names, of method {method!r}" if method else "; their method is unknown: set `method`"
         found.append(Suggested("replicates", names, why, taken=method is not None))
     return found[:1]
 
@@ -350,7 +350,7 @@ def _are_weights(table: Table, numbered: Mapping[int, str]) -> bool:
 
 def _method(names: tuple[str, ...]) -> ReplicateMethod | None:
     stem = names[0].lower().rstrip("0123456789")
-    # Of the American Community Survey there are always 80.
+    # The American Community Survey always has 80.
     return next(
         (
             method

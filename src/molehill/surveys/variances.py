@@ -1,7 +1,7 @@
-"""Variances under a design: by linearisation, by replicates, and replicates by the bootstrap.
+"""Design-based variances by linearization or replicate weights, and bootstrap replicate weights.
 
-An estimate is nearly a sum over records of weight times influence. The variance of such a sum comes from how the totals
-of clusters vary within strata. Replicates need no influence: the estimate is done again with other weights.
+Linearization: an estimate is nearly a sum over records of weight times influence, whose variance follows from the
+cluster totals within strata. Replication: the estimate is repeated with other weights.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from molehill.arrays import Floats, freeze
 from molehill.errors import InputError, check_whole
 from molehill.surveys.design import Replicates, Sample
 
-# Replicate weights at a time: few enough for the memory of any machine.
+# Replicate weights processed at a time, to limit memory.
 _AT_ONCE = 2**22
 
 
@@ -27,20 +27,20 @@ def linearised(sample: Sample, scores: Floats) -> Floats:
     """
     columns = scores[:, None] if scores.ndim == 1 else scores
     factor = _unit_factors(sample)
-    # One after the other: all at once would be a table of units by estimates.
+    # One by one, to save memory.
     found = np.array([_centred_totals(sample, column) ** 2 @ factor for column in columns.T])
     return found[0] if scores.ndim == 1 else found
 
 
 def _unit_factors(sample: Sample) -> Floats:
-    """What the squared distance of a unit from the centre of its stratum counts."""
+    """Factor of the squared deviation of every first-stage unit."""
     drawn = np.bincount(sample.stratum_of)
     factor: Floats = (1 - sample.fractions) * drawn / np.maximum(drawn - 1, 1)
     return (factor if sample.single == "adjust" else np.where(drawn == 1, 0.0, factor))[sample.stratum_of]
 
 
 def _centred_totals(sample: Sample, scores: Floats) -> Floats:
-    """Totals of the units, less the mean of their stratum; of a unit that is alone, less the mean of all."""
+    """Totals of the units minus the mean of their stratum; of a single unit, minus the mean of all units."""
     stratum, drawn = sample.stratum_of, np.bincount(sample.stratum_of)
     totals = np.bincount(sample.cluster, scores, len(stratum))
     centres = np.where(drawn == 1, totals.mean(), np.bincount(stratum, totals) / drawn)
@@ -49,10 +49,7 @@ def _centred_totals(sample: Sample, scores: Floats) -> Floats:
 
 
 def covariances(sample: Sample, scores: Floats) -> Floats:
-    """Covariances of the sums of scores (records, estimates): from replicates if there are any, else linearised.
-
-    A replicate gives every score the ratio of its weight to that of the sample. The diagonal is that of `linearised`.
-    """
+    """Covariances of the sums of scores, (records, estimates), from replicates if there are any, else linearized."""
     if sample.replicates is not None:
         every = np.ones(sample.records, dtype=bool)
         influence = scores / np.where(sample.weights > 0, sample.weights, 1.0)[:, None]
@@ -72,30 +69,32 @@ def replicated(
     `again` gives the estimates, (replicates,) or (replicates, estimates), of weights (replicates, records of `rows`).
     """
     if sample.replicates is None:
-        raise InputError("sample", "it has no replicate weights", "Name them in the design, or make them by bootstrap")
+        raise InputError(
+            "sample", "it has no replicate weights", "Name them in the design, or create them by `bootstrap`"
+        )
     with np.errstate(divide="ignore", invalid="ignore"):
         found = np.concatenate([again(block) for block in _blocks(sample.replicates, rows)])
     lost = int((~np.isfinite(found.reshape(len(found), -1)).all(axis=1)).sum())
     if lost:
-        problem = f"{lost:,} of {len(found):,} replicates cannot be computed: nobody has a weight there, or a fit fails"
+        problem = f"{lost:,} of {len(found):,} replicates cannot be computed: no record has a weight, or a fit fails"
         raise InputError("within", problem, "Use a larger group, or strata and clusters instead of replicates")
     centre = point if sample.replicates.centre == "estimate" else found.mean(axis=0)
     return np.tensordot(sample.replicates.factors, (found - centre) ** 2, axes=1)
 
 
 def bootstrap(sample: Sample, *, replicates: int = 500, seed: int) -> Sample:
-    """Give the sample replicate weights of its own: the rescaled bootstrap of Rao and Wu.
+    """Add bootstrap replicate weights: the rescaled bootstrap of Rao and Wu.
 
     In every stratum n_h - 1 of its n_h clusters are drawn with replacement. A cluster that was drawn r times has the
     weight times 1 - s + s r n_h / (n_h - 1), where s is the root of 1 - f_h: without a finite population correction,
-    r n_h / (n_h - 1). The variance is the mean square of the distances from the full estimate.
+    r n_h / (n_h - 1). The variance is the mean squared difference from the full estimate.
 
     Parameters
     ----------
     sample
         As read from a design.
     replicates
-        How many; a standard error is sure to about 1 / sqrt(2 replicates) of itself.
+        Their number; the relative error of a standard error is about 1 / sqrt(2 replicates).
     seed
         Of the random numbers.
 
@@ -108,8 +107,8 @@ def bootstrap(sample: Sample, *, replicates: int = 500, seed: int) -> Sample:
     check_whole("seed", seed, 0)
     drawn = np.bincount(sample.stratum_of)
     if sample.single == "adjust" and ((drawn == 1) & (sample.fractions < 1)).any():
-        problem = "strata with a single cluster are to be adjusted, which resampling cannot do"
-        raise InputError("single", problem, "Join such strata, or choose 'certainty'")
+        problem = "the bootstrap cannot adjust strata with a single cluster"
+        raise InputError("single", problem, "Combine such strata, or use single='certainty'")
     generator = np.random.default_rng(seed)
     values = np.ones((replicates, len(sample.stratum_of)))
     order = np.argsort(sample.stratum_of, kind="stable")

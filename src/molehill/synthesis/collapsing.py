@@ -1,9 +1,8 @@
-"""Equal records as one: fewer rows with larger weights, and the same pseudo posterior.
+"""Equal records combined: fewer rows with larger weights, and the same pseudo posterior.
 
-A record of weight 2 is the record twice, so records that are equal in all that the model sees can be one whose weight
-is the sum of theirs, and those of weight 0 can go. Categorical predictors repeat, numbers seldom do. What is released,
-and what is watched of a fit, stays a matter of single records: only the density of the parameters is computed from
-fewer.
+A record of weight 2 is the record twice, so records that are equal in everything the model uses can be combined into
+one with the sum of their weights, and those of weight 0 removed. This is used only to compute the density of the
+parameters.
 """
 
 from typing import Any
@@ -14,12 +13,12 @@ from numpy.typing import NDArray
 
 from molehill.synthesis.synthesizer import Data
 
-# The least number of rows that is compiled for.
+# Minimum number of rows to compile for.
 LEAST_ROWS = 64
 
 
 def collapse_records(data: Data) -> Data:
-    """Give the distinct records, by design and outcome, that count, with the sums of their weights.
+    """Combine the records with equal design and outcome, with the sums of their weights.
 
     Parameters
     ----------
@@ -38,14 +37,14 @@ def collapse_records(data: Data) -> Data:
     parts = {name: np.asarray(data.inputs[name])[counted] for name in ("design", "outcome")}
     codes, first = number_rows(np.column_stack([part.reshape(len(counted), -1) for part in parts.values()]))
     rows = padded_number(len(first))
-    # Filled up with the first record, at weight 0: whatever the model makes of it is left out.
+    # Padded with the first record at weight 0.
     first = np.concatenate([first, np.zeros(rows - len(first), dtype=np.int64)])
     inputs = {**data.inputs, **{name: part[first] for name, part in parts.items()}}
     return Data(inputs, np.bincount(codes, weights[counted], minlength=rows))
 
 
 def number_rows(matrix: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Number equal rows alike, in the order in which they first appear, and say where each first does.
+    """Codes of equal rows, in order of first appearance, and the first row of each.
 
     Examples
     --------
@@ -54,7 +53,7 @@ def number_rows(matrix: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int
     """
     codes, number = np.zeros(len(matrix), dtype=np.int64), min(len(matrix), 1)
     for column in matrix.T:
-        # Few numbers at a time: far cheaper than to sort whole rows.
+        # Column by column: faster than sorting whole rows.
         own, distinct = pd.factorize(column, use_na_sentinel=False)
         codes, found = pd.factorize(codes * len(distinct) + own)
         number = len(found)
@@ -66,7 +65,7 @@ def number_rows(matrix: NDArray[Any]) -> tuple[NDArray[np.int64], NDArray[np.int
 
 
 def padded_number(number: int, multiple: int = LEAST_ROWS) -> int:
-    """Round up to a multiple of about a thirtieth of itself: nearly as many records share what is compiled.
+    """Round up by at most about 3%, so that similar numbers of records share compiled code.
 
     Examples
     --------

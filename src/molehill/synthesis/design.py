@@ -1,13 +1,13 @@
-"""From the predictors of a table to the numbers that a model multiplies with its coefficients.
+"""Design matrices of the predictors.
 
-A design matrix has one row per record: the intercept first, then one column per numeric predictor (a very skewed one in
-logarithms; centred, scaled to standard deviation 1) and one per level of a categorical predictor but the first, at last
-one that tells where a number is missing. What was learned (levels, centres, scales, groups) is kept beside the matrix,
-so that another table can be brought onto the same columns. Many rare levels are one, and of far too many predictors
-those that say least are left out: a model of hundreds of columns would take days and learn little.
+A design matrix has one row per record: the intercept, one column per numeric predictor (standardized; in logarithms if
+very skewed), indicators of all levels of a categorical predictor but the first, and indicators of missing numbers. The
+encoding (levels, centres, scales, bins) is kept, so that another dataset can be encoded alike. Rare levels of a
+predictor with many levels are combined, and if there are too many predictors, those with the weakest association with
+the outcome are left out.
 
-Formulaic parses the formulas and codes the interactions. It would also evaluate Python found in a formula; here only
-names, numbers and operators are let through, and the names are replaced by neutral ones before Formulaic sees them.
+Formulaic parses formulas and codes interactions. It would also evaluate Python in a formula; only names, numbers and
+operators are accepted here, and names are replaced by neutral ones before Formulaic sees them.
 """
 
 import re
@@ -37,55 +37,55 @@ from molehill.tables.schema import (
 from molehill.tables.table import Table, find_columns, plain_code
 from molehill.utility.analyses import expand_terms
 
-# A predictor with more levels keeps only so many of them, each with at least so many records; the others are one level.
+# Maximum number of levels of a predictor, and minimum number of records per level; other levels are combined.
 KEPT_LEVELS, LEAST_RECORDS = 50, 10
-# A design of more columns than this has at most a fifth as many as there are records.
+# With more columns than NARROWEST, a design has at most one column per SHARE_OF_RECORDS records.
 NARROWEST, SHARE_OF_RECORDS = 50, 5
-# For a model that learns the correlation of every two coefficients: their number grows with the square.
+# Maximum width for models that estimate the correlations of all coefficients.
 WIDEST_CORRELATED = 120
-# Of a number more skewed than this the logarithm is taken: a few very large ones would else decide its coefficient.
+# Numbers with larger skewness are log-transformed, so that a few very large values do not determine the coefficient.
 SKEWED = 2.0
-# Levels that a replaced category may have.
+# Maximum number of levels of a synthesized category.
 MOST_LEVELS = 500
 
 _TOKEN = re.compile(
     r"`(?P<quoted>[^`]+)`|(?P<name>[^\W\d][\w.]*)|(?P<other>\d\b|[-+:*()^])|(?P<space>\s+)|(?P<bad>.)", re.DOTALL
 )
-_FORMULA_REMEDY = "Write column names joined by + : * - ^ and brackets, a name with other signs between backticks"
+_FORMULA_REMEDY = "Write names of variables joined by + : * - ^ and brackets; put unusual names in backticks"
 
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """A design matrix, and what was learned from the confidential table to make it.
+    """A design matrix and its encoding, learned from the confidential data.
 
     Attributes
     ----------
     matrix
         One row per record; the first column is the intercept.
     names
-        What each column stands for, such as `Region[South]` or `Age:Region[South]`.
+        Name of every column, for example `Region[South]` or `Age:Region[South]`.
     formula
-        The terms in words.
+        The terms as text.
     terms
-        The columns of the table that each term multiplies; the intercept is the empty term.
+        The columns of the dataset that each term multiplies; the intercept is the empty term.
     levels
         For each categorical predictor its levels, the first being the reference; None stands for a missing value.
     centre, scale
         For each numeric predictor what was subtracted, and then divided by.
     breaks
-        Where the groups of a grouped predictor begin.
+        Lower bounds of the bins of a binned predictor.
     dropped
-        Predictors and columns left out because they are the same for every record.
+        Predictors and columns left out because they are constant.
     collinear
-        Columns that are a linear combination of columns before them. They are kept: the prior settles their share.
+        Columns that are linear combinations of previous ones. They are kept: the prior identifies them.
     missing
-        For each predictor that is missing in some records, in how many.
+        Number of missing values of every predictor that has any.
     pooled
-        For each predictor with many levels, how many of them were made one level; it stands after the others.
+        For a predictor with many levels, the number of levels combined into the last one.
     left_out
-        Predictors left out because the design would have had too many columns: those that say least of the outcome.
+        Predictors left out because of too many columns: those with the weakest association with the outcome.
     logged
-        Numeric predictors x that are very skewed, and stand as sign(x) log(1 + |x|) in the design.
+        Very skewed numeric predictors x, which enter as sign(x) log(1 + |x|).
     """
 
     matrix: Floats
@@ -104,19 +104,19 @@ class Design:
     logged: tuple[str, ...] = ()
 
     def again(self, table: Table) -> dict[str, Floats]:
-        """The input of a model that this design is, for a table with other values in the predictors."""
+        """The model input `design` for a dataset with other values of the predictors."""
         return {"design": apply_design(self, table)}
 
     @property
     def width(self) -> int:
-        """About how many columns the matrix has, before it is made."""
+        """Approximate number of columns, before the matrix is built."""
         widths = {name: len(levels) - 1 for name, levels in self.levels.items()} | dict.fromkeys(self.centre, 1)
-        told = [name for name in self.missing if name in self.centre]
-        return int(sum(np.prod([widths[name] for name in term]) for term in self.terms)) + len(told)
+        indicators = sum(name in self.centre for name in self.missing)
+        return int(sum(np.prod([widths[name] for name in term]) for term in self.terms)) + indicators
 
     @property
     def facts(self) -> dict[str, Any]:
-        """All but the matrix, as plain values."""
+        """The encoding as plain values."""
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "matrix"}
 
 
@@ -131,33 +131,33 @@ def learn_design(
     widest: int | None = None,
     complete: bool = True,
 ) -> Design:
-    """Make the design matrix of a table.
+    """Learn the design matrix of the confidential data.
 
-    A categorical predictor with more than 50 levels keeps the 50 most frequent of those that have at least 10 records;
-    the others are one level, "other". If the design would have more than 50 columns and more than a fifth of the
-    records, predictors are left out, beginning with the one of the least adjusted R^2 with the outcome.
+    A categorical predictor with more than 50 levels keeps the 50 most frequent levels with at least 10 records each;
+    the others become "other". If the design would have more than 50 columns and more than a fifth of the number of
+    records, predictors are left out, in order of increasing adjusted R^2 with the outcome.
 
     Parameters
     ----------
     table
-        The confidential table.
+        The confidential data.
     predictors
-        Names of columns, or the right-hand side of a formula such as "age + education*earner", or None for the
-        intercept alone. A column is categorical or numeric as `infer_schema` finds it. A missing value is a level of
-        its own in a categorical predictor; in a numeric one the mean stands for it, and a further column tells where.
+        Names of variables, the right-hand side of a formula such as "age + education*earner", or None for the intercept
+        only. Missing is a level of its own in a categorical predictor; in a numeric one it is replaced by the mean, and
+        an indicator is added.
     sensitive
-        The columns that the model replaces: none of them can be a predictor.
+        The variables that the model synthesizes; none of them can be a predictor.
     breaks
-        Where the groups of a numeric predictor begin; it is categorical then. A break is in the group above it.
+        Bins of numeric predictors, left-closed, which become categorical.
     kinds
-        The kind of a predictor, where the inferred one is wrong.
+        Kinds of predictors, where the inferred kind is wrong.
     outcome
-        What the model predicts, on its scale: one number per record or several, NaN where there is none. Without it no
+        The outcome on the scale of the model: one or several numbers per record, NaN where there is none. Without it no
         predictor is left out.
     widest
-        How many columns the model can bear, where that is less than a fifth of the records; from 50 up.
+        Maximum number of columns of the model, if less than a fifth of the records; at least 50.
     complete
-        Without it there is no matrix: cheap, to tell what will become of the predictors.
+        False leaves out the matrix, to see quickly how the predictors will be used.
 
     Examples
     --------
@@ -186,7 +186,7 @@ def learn_design(
 
 
 def _complete(made: Design, table: Table) -> Design:
-    """Make the matrix, without the columns that are the same for every record."""
+    """Build the matrix, without constant columns."""
     matrix, columns = _build(made, table)
     same = (matrix == matrix[:1]).all(axis=0)
     same[0] = False
@@ -199,7 +199,7 @@ def _complete(made: Design, table: Table) -> Design:
 
 @dataclass(frozen=True)
 class _Predictor:
-    """What is learned of one predictor: levels of a categorical one, centre and scale of a number."""
+    """Encoding of one predictor: levels of a category, centre and scale of a number."""
 
     name: str
     levels: tuple[Any, ...] = ()
@@ -212,7 +212,7 @@ class _Predictor:
 
     @property
     def width(self) -> int:
-        """How many columns it has in a term."""
+        """Number of columns in a term."""
         return len(self.levels) - 1 if self.levels else 1 - self.constant
 
 
@@ -240,7 +240,7 @@ def _skewness(values: Floats) -> float:
 
 
 def _pool(column: pd.Series, levels: tuple[Any, ...], name: str) -> tuple[tuple[Any, ...], int]:
-    """Keep the frequent levels of very many, in their order, and say how many others there are."""
+    """Keep the frequent levels, in their order; also return the number of the others."""
     given = [level for level in levels if level is not None]
     if len(given) <= KEPT_LEVELS:
         return levels, 0
@@ -252,7 +252,7 @@ def _pool(column: pd.Series, levels: tuple[Any, ...], name: str) -> tuple[tuple[
 
 
 def _as_design(predictors: Collection[_Predictor], grouped: Mapping[str, tuple[float, ...]]) -> Design:
-    """Say what was learned of predictors as a design does, whose matrix is not made yet."""
+    """A design without matrix from the encodings of its predictors."""
     levels, centre, scale, missing, pooled = {}, {}, {}, {}, {}
     for one in predictors:
         if one.levels:
@@ -274,18 +274,18 @@ def _too_many(
     known: Mapping[str, _Predictor],
     room: "_Room",
 ) -> list[str]:
-    """Name the predictors to leave out so that the design fits the number of records."""
+    """Choose the predictors to leave out so that the design is not too wide."""
 
     def width(left_out: set[str]) -> int:
         products = [np.prod([known[name].width for name in term]) for term in terms if not set(term) & left_out]
-        told = [name for name, one in known.items() if one.missing and not one.levels and name not in left_out]
-        return int(sum(products)) + len(told)
+        indicators = sum(bool(one.missing and not one.levels) and name not in left_out for name, one in known.items())
+        return int(sum(products)) + indicators
 
     if width(set()) <= room.columns:
         return []
-    says = {name: room.association(one) for name, one in known.items()}
+    strength = {name: room.association(one) for name, one in known.items()}
     left_out: list[str] = []
-    for name in sorted(known, key=lambda name: says[name]):
+    for name in sorted(known, key=lambda name: strength[name]):
         if width(set(left_out)) <= room.columns:
             break
         left_out.append(name)
@@ -294,7 +294,7 @@ def _too_many(
 
 @dataclass(frozen=True, eq=False)
 class _Room:
-    """How many columns a design can have, and which predictors earn them."""
+    """Maximum width of a design, and the association of predictors with the outcome."""
 
     table: Table
     grouped: Mapping[str, tuple[float, ...]]
@@ -308,12 +308,12 @@ class _Room:
 
     @property
     def columns(self) -> int:
-        """How many columns there may be."""
+        """Maximum number of columns."""
         allowed = max(NARROWEST, int(self.counts.sum()) // SHARE_OF_RECORDS)
         return allowed if self.widest is None else min(allowed, self.widest)
 
     def association(self, predictor: _Predictor) -> float:
-        """Give the adjusted R^2 of the outcome with one predictor, over the records that have an outcome."""
+        """Adjusted R^2 of the outcome with one predictor, over the records that have an outcome."""
         outcome = self.outcome.reshape(len(self.outcome), -1)[self.counts]
         rest = outcome - outcome.mean(axis=0)
         if predictor.levels:
@@ -335,10 +335,10 @@ class _Room:
 
 
 def apply_design(design: Design, table: Table) -> Floats:
-    """Bring another table onto the columns of a design.
+    """Encode another dataset by a design.
 
-    A level that the design has not seen is "other" where levels were pooled; a number or a group of numbers is the
-    nearest one seen; anything else is an error. A missing number is the mean where none was missing.
+    A new level becomes "other" if levels were combined; a new number or bin becomes the nearest one; any other new
+    value is an error. A missing number is replaced by the mean.
 
     Examples
     --------
@@ -353,9 +353,9 @@ def apply_design(design: Design, table: Table) -> Floats:
 
 
 def find_levels(column: pd.Series, name: str, argument: str) -> tuple[Any, ...]:
-    """Give the levels that occur: in the order of the categories, sorted otherwise; None last where some are missing.
+    """The levels that occur, in the order of the categories or sorted; None last if some are missing.
 
-    `name` is what to call the column in errors, and `argument` what the caller calls it.
+    `name` and `argument` name the variable and the caller's argument in errors.
     """
     found = list(_distinct(column, name, argument)[1])
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -372,35 +372,32 @@ def find_levels(column: pd.Series, name: str, argument: str) -> tuple[Any, ...]:
 
 
 def find_codes(column: pd.Series, levels: Sequence[Any], name: str, argument: str) -> NDArray[np.int64]:
-    """Number the level of every record; a value that is none of the levels is an error."""
+    """Level code of every record; an unknown level is an error."""
     return _check_seen(_places(column, levels, name, argument), name, argument)
 
 
 def code_levels(
     table: Table, column: str, order: Sequence[Any] | None = None
 ) -> tuple[NDArray[np.int64], tuple[Any, ...]]:
-    """Give the level of every record, -1 where it is missing, and the levels of a column that is to be replaced.
-
-    Those that occur are in the order that is given; one that is not in it is an error.
-    """
+    """Level codes of a variable to be synthesized, -1 where missing, and its levels (in `order` if given)."""
     values = table.frame[column]
     levels = tuple(level for level in find_levels(values, column, "column") if level is not None)
     if order is not None:
         places = {level: place for place, level in enumerate(order)}
         if any(level not in places for level in levels):
-            raise InputError("levels", f"some of {column!r} are not among them", "Name every level, in their order")
+            raise InputError("levels", f"some of {column!r} are not among them", "List all levels, in their order")
         levels = tuple(sorted(levels, key=places.__getitem__))
     if len(levels) < 2:
-        raise InputError("column", f"{column!r} has fewer than two levels", "Release it as it is, or drop it")
+        raise InputError("column", f"{column!r} has fewer than two levels", "Keep it unchanged, or drop it")
     if len(levels) > MOST_LEVELS:
         problem = f"{column!r} has {len(levels):,} levels, more than {MOST_LEVELS}"
-        raise InputError("column", problem, "Group them into fewer")
+        raise InputError("column", problem, "Combine levels")
     codes = find_codes(values, (*levels, None), column, "column")
     return np.where(codes < len(levels), codes, -1), levels
 
 
 def _places(column: pd.Series, levels: Sequence[Any], name: str, argument: str) -> NDArray[np.int64]:
-    """Number the level of every record, -1 where it is none of them."""
+    """Level code of every record, -1 if it is unknown."""
     codes, distinct = _distinct(column, name, argument)
     number = {level: place for place, level in enumerate(levels)}
     # A missing value has the code -1, which takes the last of these.
@@ -409,8 +406,8 @@ def _places(column: pd.Series, levels: Sequence[Any], name: str, argument: str) 
 
 def _check_seen(found: NDArray[np.int64], name: str, argument: str) -> NDArray[np.int64]:
     if unseen := int((found < 0).sum()):
-        problem = f"{name!r} has a level that was not there when the model learned, in {unseen:,} record(s)"
-        raise InputError(argument, problem, "Leave these records out, or learn from a table that has the level")
+        problem = f"{name!r} has a level that the model was not fitted to, in {unseen:,} record(s)"
+        raise InputError(argument, problem, "Remove these records, or fit to data with this level")
     return found
 
 
@@ -421,13 +418,13 @@ def _distinct(column: pd.Series, name: str, argument: str) -> tuple[NDArray[np.i
         codes, distinct = pd.factorize(column)
     except TypeError:
         # Not chained: pandas may quote a value.
-        problem = f"{name!r} holds values that cannot be compared, such as lists"
-        raise InputError(argument, problem, "Turn them into text") from None
+        problem = f"{name!r} contains values that cannot be compared, such as lists"
+        raise InputError(argument, problem, "Convert them to text") from None
     return codes.astype(np.int64), distinct
 
 
 def spread_rows(count: int, at_most: int = 26) -> NDArray[np.int64]:
-    """Give the numbers of evenly spaced records, at which a model is watched.
+    """Evenly spaced rows, at which the convergence of a model is monitored.
 
     Examples
     --------
@@ -438,7 +435,7 @@ def spread_rows(count: int, at_most: int = 26) -> NDArray[np.int64]:
 
 
 def _find_terms(table: Table, predictors: str | Sequence[str] | None) -> list[tuple[str, ...]]:
-    """Give the columns that each term multiplies, the intercept first."""
+    """The variables of every term, the intercept first."""
     if predictors is None:
         return [()]
     if isinstance(predictors, str) and predictors not in table.frame.columns:
@@ -450,11 +447,11 @@ def _parse(table: Table, formula: str) -> list[tuple[str, ...]]:
     names, neutral = [], []
     for token in _TOKEN.finditer(formula):
         if token["bad"]:
-            raise InputError("predictors", f"{token['bad']!r} cannot stand in a formula", _FORMULA_REMEDY)
+            raise InputError("predictors", f"{token['bad']!r} is not allowed in a formula", _FORMULA_REMEDY)
         name = token["quoted"] or token["name"]
         if name and formula[token.end() :].lstrip().startswith("("):
             problem = f"the formula calls {name!r} like a function"
-            raise InputError("predictors", problem, "Formulas call none: add the transformed column to the table")
+            raise InputError("predictors", problem, "Add the transformed variable to the data instead")
         if name and name not in names:
             names.append(name)
         neutral.append(f"x{names.index(name)}" if name else token[0])
@@ -469,7 +466,7 @@ def _parse(table: Table, formula: str) -> list[tuple[str, ...]]:
     factors = [[factor.expr for factor in term.factors if factor.expr != "1"] for term in parsed]
     terms = list(dict.fromkeys(tuple(names[int(factor[1:])] for factor in term) for term in factors))
     if () not in terms:
-        raise InputError("predictors", "the formula takes the intercept away", "Leave out 0 and - 1")
+        raise InputError("predictors", "the formula removes the intercept", "Remove 0 and - 1")
     return terms
 
 
@@ -482,7 +479,7 @@ def _in_words(terms: Sequence[Sequence[str]]) -> str:
 
 
 def _categories(table: Table, name: str, breaks: Sequence[float]) -> pd.Series:
-    """Give a categorical predictor, or the groups of a numeric one."""
+    """A categorical predictor, or the bins of a numeric one."""
     if not breaks:
         return table.frame[name]
     groups = cut_into_groups(column_numbers(table, name), breaks, name)
@@ -490,12 +487,12 @@ def _categories(table: Table, name: str, breaks: Sequence[float]) -> pd.Series:
 
 
 def predictor_codes(design: Design, table: Table, name: str) -> NDArray[np.int64]:
-    """Number the level of a categorical predictor in every record, also where its like was not seen in learning."""
+    """Level code of a categorical predictor in every record, also for new levels where possible."""
     levels, breaks = design.levels[name], design.breaks.get(name, ())
     column = _categories(table, name, breaks)
     if name in design.pooled:
         other = len(levels) - 1 - (levels[-1] is None)
-        # The pooled level could be called like one of those in it.
+        # The combined level may have the name of one of its members.
         named = [object() if place == other else level for place, level in enumerate(levels)]
         found = _places(column, named, name, "predictors")
         return np.where(found < 0, other, found)
@@ -510,7 +507,7 @@ def predictor_codes(design: Design, table: Table, name: str) -> NDArray[np.int64
 
 
 def _order(levels: Sequence[Any], breaks: Sequence[float]) -> Floats | None:
-    """Give the places of levels that are groups of numbers, or numbers; None for others."""
+    """Positions of levels that are bins or numbers; None for others."""
     given = [level for level in levels if level is not None]
     if breaks:
         labels = group_labels(breaks)
@@ -520,14 +517,14 @@ def _order(levels: Sequence[Any], breaks: Sequence[float]) -> Floats | None:
 
 
 def predictor_numbers(table: Table, name: str, *, logged: bool = False) -> Floats:
-    """Give a numeric predictor, in logarithms or not, NaN where it is missing."""
+    """Values of a numeric predictor, log-transformed if requested, NaN where missing."""
     values = column_numbers(table, name)
     refuse_infinite(values, name)
     return apply_transform(values, "signed") if logged else values
 
 
 def _build(design: Design, table: Table) -> tuple[Floats, list[str]]:
-    """Make the columns of every term, the constant ones included, and their names."""
+    """Build all columns, including constant ones, and their names."""
     names = list(dict.fromkeys(name for term in design.terms for name in term))
     if not names:
         return np.ones((len(table.frame), 1)), ["Intercept"]
@@ -565,8 +562,8 @@ def _labels(levels: Sequence[Any]) -> list[str]:
 
 
 def _dependent(matrix: Floats) -> list[int]:
-    """Number the columns that are linear combinations of columns before them."""
-    # The triangle of the QR has the columns' geometry in few rows, so that the loop below is cheap for any n.
+    """Indices of columns that are linear combinations of previous columns."""
+    # R of the QR decomposition has the same geometry in few rows.
     triangle: Any = np.linalg.qr(matrix / np.linalg.norm(matrix, axis=0), mode="r")
     basis, dependent = np.empty((len(triangle), 0)), []
     for place, column in enumerate(triangle.T):

@@ -1,4 +1,4 @@
-"""From a synthesizer and weights to a posterior, and from a posterior to synthetic tables."""
+"""`fit` samples the pseudo posterior of a synthesizer; `draw` draws synthetic datasets from it."""
 
 import inspect
 import time
@@ -63,12 +63,12 @@ from molehill.tables.formats.formats import write_table
 from molehill.tables.schema import column_numbers
 from molehill.tables.table import Table, as_table, find_columns
 
-# A fit to more records than the first begins with a fit to as many as the second.
+# A fit to more than MANY records starts with a fit to a sample of FEW.
 MANY, FEW = 100_000, 20_000
 
 
 class NothingCountsError(InputError):
-    """No record that a synthesizer, or a part of it, speaks of has a weight above 0."""
+    """No record that a synthesizer, or a part of it, applies to has a positive weight."""
 
 
 def fit(
@@ -90,49 +90,48 @@ def fit(
     start_from: Posterior | None = None,
     progress: bool = True,
 ) -> Posterior:
-    """Sample the pseudo posterior of a synthesizer, each record raised to its weight.
+    """Sample the pseudo posterior of a synthesizer: each record's likelihood is raised to its weight.
 
     Parameters
     ----------
     synthesizer
-        One of `molehill.models`, or your own; a `SequentialSynthesizer` of them for several columns.
+        One of `molehill.models`, or your own; a `SequentialSynthesizer` for several variables.
     data
-        The confidential table.
+        The confidential data.
     weights
-        One number per record, from 0 up, as from `risk_weights`; without them every record counts fully.
+        One number per record, 0 or larger, as from `risk_weights`; 1 for every record by default.
     survey
-        How the records were drawn, if not all alike. A record's likelihood is then raised to its weight times its
-        design weight, scaled so that these sum to the number of records: what is learned is the population's.
+        The survey design of the data. Each record's likelihood is then raised to its weight times its survey weight,
+        scaled to sum to the number of records, so that the fit estimates the population.
     sandwich
-        Whether the uncertainty is brought to that of the survey's design: strata, clusters, unequal weights. What could
-        not be is told in `Posterior.correction`. Without it the pseudo posterior stays as wide as that of as many
-        records drawn one by one.
+        Whether to correct the posterior variance for the survey design: strata, clusters, unequal weights.
+        `Posterior.correction` reports what was corrected.
     seed
         The same data, weights, settings, seed and versions give the same draws.
     chains, warmup, draws
-        How many chains, and how many sweeps of each to tune and to keep; by default what the engine needs, and half as
-        many to keep if those have converged.
+        Number of chains, and of warm-up and kept iterations of each; by default those of the engine, and half as many
+        draws if these have converged.
     effective
-        The effective size that the draws must have; as many tables can be drawn.
+        Required effective sample size; at most this many datasets can be drawn.
     patience
-        A fit that has not converged goes on until it is twice as long, at most this many times. What it has so far
-        then counts as warm-up, and of the rest `draws` are kept, evenly spaced.
+        How often a fit that has not converged is doubled in length. Previous draws then count as warm-up, and of the
+        rest `draws` are kept, evenly spaced.
     engine
         "default" for the synthesizer's own sampler, "nuts" for NUTS with Stan's warm-up.
     shards
-        How many devices of JAX share the records of every chain, for tables so large that one device is slow: 2, 4, 8
-        or 16, and as many devices as that times the chains. The draws are the same but for rounding.
+        Number of JAX devices that share the records of every chain, for very large data: 2, 4, 8 or 16; chains times
+        shards devices are needed. The draws are the same up to rounding.
     checkpoint
-        Folder for checkpoints: an interrupted call, made again, goes on where it stopped and ends with the same bytes.
+        Folder for checkpoints: a repeated call continues an interrupted one and ends with the same bytes.
     start_from
-        A posterior of the same synthesizer and table under other weights: its draws are a good place to start.
+        A posterior of the same synthesizer and data under other weights, whose draws serve as starting values.
     progress
-        Show a bar with the time left, on a terminal.
+        Show a progress bar on a terminal.
     """
     if not isinstance(synthesizer, AnySynthesizer):
         problem = f"it is of type {type(synthesizer).__name__}, not a Synthesizer"
         raise InputError(
-            "synthesizer", problem, "Give one of molehill.models, or Synthesizer(model, sensitive='income')"
+            "synthesizer", problem, "Use one of molehill.models, or Synthesizer(model, sensitive='income')"
         )
     table = as_table(data)
     check_choice("engine", engine, ("default", "nuts"))
@@ -149,17 +148,16 @@ def fit(
 
 
 def refit_without(posterior: Posterior, row: int, *, seed: int, **how: Any) -> Posterior:
-    """Fit again to the table without a record: the truth that `molehill.synthesis.sampling.removal` is held against.
+    """Refit without a record: the exact result that `molehill.synthesis.sampling.removal` approximates.
 
-    Under a survey the record stays in the design, as one that counts for nothing: how the others were drawn, and how
-    many each of them stands for, is not changed by it.
+    With a survey the record stays in the design with weight 0; the survey weights of the others do not change.
 
     Parameters
     ----------
     posterior
         From `fit`.
     row
-        The record, from 0 on.
+        Row of the record, from 0.
     seed, how
         As in `fit`.
     """
@@ -174,8 +172,8 @@ def refit_without(posterior: Posterior, row: int, *, seed: int, **how: Any) -> P
         else (posterior.synthesizer,)
     )
     if any(isinstance(part, Composite) and part.unweighted for part in parts):
-        problem = "it is of a survey, and a part of it counts every record, whatever its weight"
-        raise InputError("posterior", problem, "Fit a synthesizer without such a part, or without a survey")
+        problem = "it is fitted to a survey, and one of its parts ignores risk weights"
+        raise InputError("posterior", problem, "Use a synthesizer without such a part, or no survey")
     weights = np.where(kept, posterior.risk_weights, 0.0)
     again: dict[str, Any] = {"survey": survey.sample, "sandwich": survey.sandwich, **how}
     return fit(posterior.synthesizer, posterior.table, weights, seed=seed, **again)
@@ -183,7 +181,7 @@ def refit_without(posterior: Posterior, row: int, *, seed: int, **how: Any) -> P
 
 @dataclass(frozen=True)
 class How:
-    """How to sample: the arguments of `fit`, and of what part or link of a synthesizer they are."""
+    """The arguments of `fit`, for a synthesizer or one of its parts."""
 
     seed: int
     chains: int
@@ -201,13 +199,13 @@ class How:
     survey: Survey | None = None
 
     def of(self, part: str, folder: str, seed: int, **changes: Any) -> "How":
-        """How to sample a part or a link: by a seed of its own, in a folder of its own, from its own draws."""
+        """The arguments for a part: with its own seed, checkpoint folder and starting draws."""
         checkpoint = None if self.checkpoint is None else self.checkpoint / folder
         start_from = None if self.start_from is None else self.start_from.parts.get(part)
         return replace(self, seed=seed, checkpoint=checkpoint, start_from=start_from, **changes)
 
     def as_piece(self, pieces: int) -> "How":
-        """How to sample one of so many pieces of work: elsewhere there is no bar, and there may be no files."""
+        """The arguments for one of several parallel tasks: without progress bar and, on other machines, checkpoints."""
         if pieces < 2 or not is_spreading():
             return self
         return replace(self, checkpoint=self.checkpoint if sees_files() else None, progress=False)
@@ -227,14 +225,14 @@ def _fit(synthesizer: AnySynthesizer, table: Table, weights: Any, how: How) -> P
 
 
 def _fit_parts(synthesizer: Composite, table: Table, weights: Any, how: How) -> Posterior:
-    """Fit the parts of one column, each on its own."""
+    """Fit the parts of a composite synthesizer separately."""
     fitted: dict[str, Posterior | None] = {}
     calls, parts = {}, synthesizer.parts(table)
     for number, (name, part) in enumerate(parts.items()):
         own_seed = int(np.random.SeedSequence([how.seed, number]).generate_state(1)[0])
         own = None if name in synthesizer.unweighted else weights
         its = how.of(name, name, own_seed, title=name)
-        # The same posterior under all weights.
+        # An unweighted part has the same posterior under all weights.
         same = own is None and its.start_from is not None and _is_fitted(part, table, its.start_from, how.survey)
         fitted[name] = its.start_from if same else None
         if not same:
@@ -251,12 +249,12 @@ def _fit_parts(synthesizer: Composite, table: Table, weights: Any, how: How) -> 
             fitted[name] = found
     made = {name: part for name, part in fitted.items() if part is not None}
     posterior = _join(synthesizer, table, weights, made, how.survey)
-    told = [f"{name}: no record of it has a weight, and it is drawn like the others" for name in without]
-    return replace(posterior, given_up=(*posterior.given_up, *told))
+    skipped = [f"{name}: not fitted, as none of its records has a positive weight" for name in without]
+    return replace(posterior, given_up=(*posterior.given_up, *skipped))
 
 
 def _sample_if_counting(table: Table, part: Synthesizer, weights: Any, how: How) -> "Posterior | NothingCountsError":
-    """Fit a part, or give why that cannot be done: whether that matters is for the others to say."""
+    """Fit a part, or return the error if none of its records has a positive weight."""
     try:
         return _fit(part, table, weights, how)
     except NothingCountsError as error:
@@ -264,10 +262,10 @@ def _sample_if_counting(table: Table, part: Synthesizer, weights: Any, how: How)
 
 
 def _fit_links(synthesizer: SequentialSynthesizer, table: Table, weights: Any, how: How) -> Posterior:
-    """Fit the columns of a chain, each given the true values of those before it.
+    """Fit the synthesizers of a sequence, each given the true values of the variables before it.
 
-    A design weight that is replaced itself is drawn as it is in the sample, and so is what comes before it: only who is
-    drawn given the weight can count by it. Otherwise the design would count twice.
+    If the survey weight itself is synthesized, it and the variables before it are fitted unweighted, as they are in the
+    sample: otherwise the design would count twice.
     """
     calls = {}
     heavy = "" if how.survey is None else how.survey.sample.weight
@@ -275,9 +273,9 @@ def _fit_links(synthesizer: SequentialSynthesizer, table: Table, weights: Any, h
     first = drawn.index(True) + 1 if True in drawn else 0
     for number, link in enumerate(synthesizer.links):
         name = ", ".join(link.sensitive)
-        # The first column is fitted as it would be alone.
+        # The first variable is fitted as it would be by itself.
         own_seed = derive_seed(how.seed, "link", name) if number else how.seed
-        # The name of a column may hold anything, and is no name of a folder.
+        # Names of variables are not used as folder names.
         own = how.of(name, f"link-{number}", own_seed, after_others=number > 0)
         own = own if number >= first else replace(own, survey=None)
         counted = _without_empty(synthesizer, link, table, weights)
@@ -290,7 +288,7 @@ def _fit_links(synthesizer: SequentialSynthesizer, table: Table, weights: Any, h
 
 
 def _fit_link(table: Table, chain: SequentialSynthesizer, place: int, weights: Any, how: How) -> Posterior:
-    """Fit one column of a chain; its posterior is of the whole table, which all of them share."""
+    """Fit one synthesizer of a sequence; its posterior refers to the whole dataset."""
     with doing(f"variable {place + 1} of {len(chain.links)}"):
         fitted = _fit(chain.links[place], see_before(chain, place, table), weights, how)
     parts = {name: replace(part, table=table) for name, part in fitted.parts.items()}
@@ -298,7 +296,7 @@ def _fit_link(table: Table, chain: SequentialSynthesizer, place: int, weights: A
 
 
 def _without_empty(chain: SequentialSynthesizer, link: Link, table: Table, weights: Any) -> Any:
-    """Leave out the records in which a column is empty by a rule: that is not for a model to learn."""
+    """Set the weight of records in which a variable is structurally missing to 0."""
     ruled = [name for name in link.sensitive if chain.rules.empties(name)]
     if not ruled:
         return weights
@@ -307,7 +305,7 @@ def _without_empty(chain: SequentialSynthesizer, link: Link, table: Table, weigh
 
 
 def _is_fitted(part: Synthesizer, table: Table, posterior: Posterior, survey: Survey | None) -> bool:
-    """Whether a posterior is that of a part without risk weights: of the same inputs and survey, and converged."""
+    """Whether a converged posterior is that of an unweighted part with the same inputs and survey."""
     if posterior.diagnostics.problems or part.learn is None:
         return False
     if posterior.survey is not None if survey is None else not survey.same_as(posterior.survey):
@@ -331,16 +329,16 @@ def _join(
     outside = share / sum(part.weights.sum() for part in parts.values())
     diagnostics = join_diagnostics({name: part.diagnostics for name, part in parts.items()})
     counted = _powers(_check_weights(weights, table), survey)
-    given_up = tuple(f"{name}: {told}" for name, part in parts.items() for told in part.given_up)
+    given_up = tuple(f"{name}: {reason}" for name, part in parts.items() for reason in part.given_up)
     fitted = Posterior(synthesizer, table, counted, Learned({}, facts), draws, diagnostics, float(outside), parts)
     correction = join_corrections({name: part.correction for name, part in parts.items()})
     return replace(fitted, given_up=given_up, survey=survey, correction=correction)
 
 
 def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: How) -> Posterior:
-    """Fit a synthesizer or, as long as that does not converge, a simpler one."""
+    """Fit a synthesizer or, if it does not converge, a simpler one."""
     while how.start_from is not None and synthesizer.simpler is not None:
-        # Another fit has found already what converges, and its draws fit no other.
+        # Use the variant that converged in the previous fit: its draws are starting values.
         if synthesizer.variant == getattr(how.start_from.synthesizer, "variant", ""):
             break
         synthesizer = synthesizer.simpler
@@ -360,13 +358,13 @@ def _sample(synthesizer: Synthesizer, table: Table, weights: Any, how: How) -> P
 
 
 def _fit_to_few(synthesizer: Synthesizer, table: Table, weights: Any, how: How) -> Posterior | None:
-    """Fit to some of very many records: what converges is found, and chains start where the mass is, at little cost.
+    """Fit to a sample of very many records, to find starting values and a variant that converges.
 
-    The others have the weight 0 meanwhile, so that the design is that of the whole table.
+    The other records have weight 0, so that the design is that of all records.
     """
     checked = _check_weights(weights, table)
     counted = np.flatnonzero(_powers(checked, how.survey) > 0)
-    # A model without a sampler of its own works through the records of weight 0 as through the others.
+    # Without a sampler of its own, a model is as slow with records of weight 0.
     own = synthesizer.engine is not None and how.engine == "default"
     if len(counted) <= MANY or not own or how.start_from is not None or how.warmup is not None:
         return None
@@ -376,17 +374,17 @@ def _fit_to_few(synthesizer: Synthesizer, table: Table, weights: Any, how: How) 
     if how.checkpoint is not None:
         how.checkpoint.mkdir(mode=0o700, parents=True, exist_ok=True)
     folder = None if how.checkpoint is None else how.checkpoint / "few"
-    # Chains only start from them: as wide as they are.
+    # Starting values need no variance correction.
     survey = None if how.survey is None else replace(how.survey, sandwich=False)
     begin = replace(how, checkpoint=folder, title=f"{how.title} (to begin)".strip(), survey=survey)
-    # A part of which none is among the few is fitted without them.
+    # A part without records in the sample is fitted without starting values.
     with suppress(NothingCountsError):
         return _sample(synthesizer, table, few, begin)
     return None
 
 
 def _correct(posterior: Posterior, how: How) -> Posterior:
-    """Bring the uncertainty of a fit to that of the survey's design, as far as that can be done."""
+    """Correct the posterior variance for the survey design, where possible."""
     if posterior.survey is None:
         return posterior
     synthesizer = posterior.synthesizer
@@ -411,10 +409,10 @@ def _share_outside(posterior: Posterior, seed: int) -> float:
 
 
 def _sample_directly(synthesizer: DirectSynthesizer, table: Table, weights: Any, how: How) -> Posterior:
-    """Take independent draws: nothing to tune, to wait for or to keep a checkpoint of."""
+    """Take independent draws, without tuning, convergence or checkpoints."""
     survey, checked = how.survey, _check_weights(weights, table)
     powers = _powers(checked, survey)
-    # Where who counts for how much and how many each stands for are told apart, the latter protects nobody.
+    # A synthesizer that is `surveyed` gets risk weights and survey separately.
     apart = synthesizer.surveyed and survey is not None and not survey.plain
     given, surveyed = np.where(powers > 0, checked, 0.0) if apart else powers, {"survey": survey} if apart else {}
     learned = synthesizer.learn(table, given, **surveyed)
@@ -431,20 +429,20 @@ def _sample_directly(synthesizer: DirectSynthesizer, table: Table, weights: Any,
 
 
 def _tell_directly(posterior: Posterior) -> Correction | None:
-    """Say what a synthesizer that is drawn from directly made of a survey."""
+    """How a direct synthesizer used the survey design."""
     synthesizer, survey = posterior.synthesizer, posterior.survey
     if survey is None:
         return None
     of, surveyed = ", ".join(synthesizer.sensitive), isinstance(synthesizer, DirectSynthesizer) and synthesizer.surveyed
     if not survey.sandwich:
-        return Correction((Corrected(of, corrected=False, how="off by setting: the plain pseudo posterior"),))
+        return Correction((Corrected(of, corrected=False, how="switched off: uncorrected pseudo posterior"),))
     effects = column_effects(posterior.table.frame[synthesizer.sensitive[0]], posterior.risk_weights, survey)
     if not surveyed:
-        how = "not corrected: it does not say that it takes a survey"
+        how = "not corrected: the synthesizer does not support survey designs"
     elif survey.sample.replicates is not None:
-        how = "masses of the records by strata and clusters of the design, without its replicate weights"
+        how = "Bayesian-bootstrap weights by strata and clusters of the design, without its replicate weights"
     else:
-        how = "masses of the records by strata and clusters of the design"
+        how = "Bayesian-bootstrap weights by strata and clusters of the design"
     return Correction((Corrected(of, corrected=surveyed, how=how, effects=effects),))
 
 
@@ -452,7 +450,7 @@ def _sample_one(synthesizer: Synthesizer, table: Table, weights: Any, how: How) 
     checked = _powers(_check_weights(weights, table), how.survey)
     learned = synthesizer.learn(table, checked) if synthesizer.learn else _learn_by_name(synthesizer, table)
     counted = _count_records(checked, table, synthesizer, learned)
-    # Here, as in `_correct`, because a forest must not wait for JAX to load.
+    # Imported here so that forests do not load JAX.
     from molehill.synthesis.model_fit import sample_model  # noqa: PLC0415
 
     draws, diagnostics = sample_model(synthesizer, table, learned, counted, how)
@@ -468,29 +466,29 @@ def draw(
     unconverged: Literal["error", "allow"] = "error",
     records: int | None = None,
 ) -> list[Any]:
-    """Draw synthetic tables: new sensitive values for every record, everything else as it was.
+    """Draw synthetic datasets: new values of the synthesized variables, everything else unchanged.
 
-    Each table is predicted from another draw, spread over the whole posterior. Columns, their order, types and labels
-    are those of the confidential table; whole numbers stay whole, and missing sensitive values stay missing.
+    Each dataset is predicted from a different draw of the posterior. Variables, their order, types and labels are those
+    of the confidential data; whole numbers stay whole, and missing sensitive values stay missing.
 
     Parameters
     ----------
     posterior
         From `fit`.
     datasets
-        How many tables; at most the effective sample size of the fit, unless its draws are independent.
+        Number of datasets; at most the effective sample size, unless the draws are independent.
     seed
-        The same posterior and seed give the same tables.
+        The same posterior and seed give the same datasets.
     unconverged
-        "error" refuses a fit that has not converged; "allow" draws from it all the same.
+        "error", or "allow" to draw from a fit that has not converged.
     records
-        How many records of new people every table has, of nothing but the replaced columns; for a synthesizer that
-        conditions on no other. Left out: the records of the confidential table, with new values.
+        Full synthesis: number of records per dataset, with the synthesized variables only. The synthesizer must not
+        condition on other variables. By default the records of the confidential data, with new values.
 
     Returns
     -------
     list
-        Frames of pandas, or `Table`s with their labels if the confidential data were a `Table` with labels.
+        pandas frames, or `Table`s if the confidential data were a `Table` with labels.
     """
     _check_drawing(posterior, datasets, seed, unconverged)
     if records is not None:
@@ -508,7 +506,7 @@ def draw_to(
     ending: str = ".parquet",
     unconverged: Literal["error", "allow"] = "error",
 ) -> list[Path]:
-    """Draw synthetic tables straight to disk, one after the other: no more than one of them is in memory.
+    """Draw synthetic datasets straight to disk, one after the other: no more than one of them is in memory.
 
     Parameters
     ----------
@@ -518,14 +516,14 @@ def draw_to(
     posterior, datasets, unconverged
         As in `draw`.
     seed
-        The same posterior and seed give the same tables: others than `draw`, which makes all of them at once.
+        The same posterior and seed give the same datasets: others than `draw`, which makes all of them at once.
     ending
         The format of the files, as in `molehill.write_table`.
 
     Returns
     -------
     list
-        The paths of the tables.
+        The paths of the datasets.
     """
     _check_drawing(posterior, datasets, seed, unconverged)
     if Path(folder).exists():
@@ -543,13 +541,13 @@ def _check_drawing(posterior: Posterior, datasets: int, seed: int, unconverged: 
     problems, size = posterior.diagnostics.problems, posterior.diagnostics.effective_size
     if problems and unconverged == "error":
         raise InputError(
-            "posterior", f"it has not converged: {'; '.join(problems)}", "Or allow it: unconverged='allow'"
+            "posterior", f"it has not converged: {'; '.join(problems)}", "Fit longer, or use unconverged='allow'"
         )
     check_whole("datasets", datasets, 1)
     if datasets > size and unconverged == "error" and not posterior.independent:
         raise InputError(
             "datasets",
-            f"{datasets} tables from {size:.0f} effective draws would repeat each other",
+            f"it is {datasets}, but the effective sample size is {size:.0f}",
             f"Draw at most {int(size)}, or fit with more draws",
         )
 
@@ -559,24 +557,24 @@ def _single_parts(posterior: Posterior) -> list[Posterior]:
 
 
 def _check_nobody(posterior: Posterior) -> None:
-    """Refuse to make new people where something of them comes from the collected ones."""
+    """Raise an error if new records cannot be drawn without the confidential ones."""
     own = posterior.synthesizer.sensitive
     for part in _single_parts(posterior):
         design = part.learned.facts.get("design")
         given = [name for term in (design or {}).get("terms", ()) for name in term if name not in own]
         if design is None or given or posterior.options.get("component_draw") == "posterior":
-            what = f"given {given[0]!r}" if given else "given what nobody can tell"
-            problem = f"values are drawn {what}, which new people do not have"
-            raise InputError("records", problem, "Fit a synthesizer that conditions on nothing but what it replaces")
+            what = repr(given[0]) if given else "other values of the confidential records"
+            problem = f"values are drawn given {what}, which new records do not have"
+            raise InputError("records", problem, "Use a synthesizer that conditions on synthesized variables only")
     frame, modelled = posterior.table.frame, modelled_columns(posterior)
     kept = [name for name in own if name not in modelled and frame[name].isna().any()]
     if kept:
-        problem = f"which values of {kept[0]!r} are missing is not drawn"
-        raise InputError("records", problem, 'Let it be modelled as well: missing_values = "model"')
+        problem = f"missingness of {kept[0]!r} is not modelled"
+        raise InputError("records", problem, 'Use missing_values = "model"')
 
 
 def _learn_by_name(synthesizer: Synthesizer, table: Table) -> Learned:
-    """Give a user's model the columns that its arguments name."""
+    """Inputs of a user's model: the variables named by its arguments."""
     names = list(inspect.signature(synthesizer.model).parameters)
     find_columns(table, names, "model")
     inputs, levels = {}, {}
@@ -586,13 +584,13 @@ def _learn_by_name(synthesizer: Synthesizer, table: Table) -> Learned:
             inputs[name] = column.to_numpy(dtype=np.float64, na_value=np.nan)
             refused = np.isinf(inputs[name]) if name in synthesizer.sensitive else ~np.isfinite(inputs[name])
             if refused.any():
-                problem = f"column {name!r} is missing or infinite in row {np.flatnonzero(refused)[0] + 1}"
-                raise InputError("data", problem, "Correct it, or give the synthesizer a learn of its own")
-            # A missing sensitive value has weight 0, but as NaN it would still spoil gradients: any other will do.
+                problem = f"variable {name!r} is missing or infinite in row {np.flatnonzero(refused)[0] + 1}"
+                raise InputError("data", problem, "Correct it, or give the synthesizer its own `learn`")
+            # A missing sensitive value has weight 0, but NaN would spoil gradients: use any other value.
             filler = column.dropna().iloc[0] if column.notna().any() else 0.0
             inputs[name] = np.where(np.isnan(inputs[name]), filler, inputs[name])
         else:
-            # A missing predictor is a level of its own; a code of -1 would stand for the last level.
+            # A missing predictor is a level of its own; code -1 would select the last level.
             sensitive = name in synthesizer.sensitive
             inputs[name], levels[name] = pd.factorize(column, sort=True, use_na_sentinel=sensitive)
     again = partial(_learn_by_name_again, synthesizer, levels)
@@ -600,7 +598,7 @@ def _learn_by_name(synthesizer: Synthesizer, table: Table) -> Learned:
 
 
 def _observe_by_name(synthesizer: Synthesizer, levels: Mapping[str, Any], table: Table) -> Observed:
-    """Give a user's model other values of the sensitive columns."""
+    """Inputs of a user's model for other values of the sensitive variables."""
     inputs, there = {}, np.ones(len(table.frame), dtype=bool)
     for name in set(synthesizer.sensitive) & set(inspect.signature(synthesizer.model).parameters):
         coded = name in levels
@@ -613,7 +611,7 @@ def _observe_by_name(synthesizer: Synthesizer, levels: Mapping[str, Any], table:
 
 
 def _learn_by_name_again(synthesizer: Synthesizer, levels: Mapping[str, Any], table: Table) -> dict[str, Any]:
-    """Give a user's model the columns that its arguments name, of a table with other values in the predictors."""
+    """Inputs of a user's model for other values of the predictors."""
     inputs = {}
     for name in inspect.signature(synthesizer.model).parameters:
         if name not in synthesizer.sensitive:
@@ -626,19 +624,19 @@ def _learn_by_name_again(synthesizer: Synthesizer, levels: Mapping[str, Any], ta
 def _check_how(how: How) -> None:
     _check_seed(how.seed)
     if not is_whole(how.patience, 0):
-        raise InputError("patience", "it must be a whole number from 0 up", "2 is the default, 0 never goes on")
+        raise InputError("patience", "it must be a whole number, 0 or larger", "The default is 2")
     if not is_whole(how.effective, 1):
-        raise InputError("effective", "it must be a whole number from 1 up", f"{LEAST_BULK} is the default")
+        raise InputError("effective", "it must be a whole number, 1 or larger", f"The default is {LEAST_BULK}")
     if not is_whole(how.chains, 2):
-        raise InputError("chains", "one chain cannot show that it converged", "Run at least 2, a whole number")
+        raise InputError("chains", "convergence needs at least 2 chains", "Give a whole number, 2 or larger")
     for argument, number in (("warmup", how.warmup), ("draws", how.draws)):
         if number is not None and not is_whole(number, 1):
-            raise InputError(argument, "it must be a whole number from 1 up", "Leave it out for what the engine needs")
+            raise InputError(argument, "it must be a whole number, 1 or larger", "Omit it for the engine's default")
 
 
 def _check_seed(seed: int) -> None:
     if not is_whole(seed, 0) or seed >= 2**63:
-        raise InputError("seed", "it must be a whole number from 0 up, below 2**63", "Give any such number")
+        raise InputError("seed", "it must be a whole number from 0 to 2**63 - 1", "Give, for example, seed=1")
 
 
 def _check_weights(weights: Any, table: Table) -> np.ndarray:
@@ -647,23 +645,22 @@ def _check_weights(weights: Any, table: Table) -> np.ndarray:
     if counted.shape != (records,):
         raise InputError("weights", f"they have shape {counted.shape}", f"Give one for each of the {records:,} records")
     if not (np.isfinite(counted).all() and (counted >= 0).all()):
-        raise InputError("weights", "some are negative or not finite", "Give numbers from 0 up, as from risk_weights")
+        raise InputError("weights", "some are negative or not finite", "Give 0 or more, as returned by risk_weights")
     return counted
 
 
 def _powers(weights: np.ndarray, survey: Survey | None) -> np.ndarray:
-    """What the likelihood of every record is raised to: its risk weight, times what it counts for in a survey."""
+    """Exponents of the records' likelihoods: risk weight times scaled survey weight."""
     return weights if survey is None else weights * survey.times
 
 
 def _count_records(
     counted: np.ndarray, table: Table, synthesizer: Synthesizer | DirectSynthesizer, learned: Learned
 ) -> np.ndarray:
-    """Leave out the records that the synthesizer does not speak of."""
+    """Set the weight of records that the synthesizer does not apply to, or that are missing, to 0."""
     present = synthesizer.missing | table.frame[list(synthesizer.sensitive)].notna().all(axis=1).to_numpy()
     counted = np.where(present if learned.applies is None else present & learned.applies, counted, 0.0)
     if not counted.any():
-        which = "" if learned.applies is None else f" of the {int(learned.applies.sum()):,} that this part speaks of"
-        remedy = "Give some record a weight above 0, by a larger scale or shift"
-        raise NothingCountsError("weights", f"no record counts: all weights{which} are 0", remedy)
+        which = "" if learned.applies is None else f" of the {int(learned.applies.sum()):,} records of this part"
+        raise NothingCountsError("weights", f"all weights{which} are 0", "Use a larger scale or shift of the weights")
     return counted

@@ -1,4 +1,4 @@
-"""A fitted synthesizer, and new tables from it."""
+"""The posterior of a fitted synthesizer, and drawing datasets from it."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,40 +30,39 @@ from molehill.tables.resolution import column_unit, dates_like, holds_dates, rou
 from molehill.tables.table import Table, with_columns
 
 Values = Mapping[str, Any]
-# How often records that break a constraint are drawn again, and tables that their share is told from.
+# Maximum number of redraws of records that fail an edit rule; datasets from which the acceptance rate is estimated.
 _TURNS, _TRIED = 50, 5
-# What differs from a multiple of its unit by less than this share of the unit is one.
+# Tolerance of multiples of a unit, as a share of the unit.
 _ROUNDING = 1e-6
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Posterior:
-    """What any way of fitting gives: draws of the parameters, whether they can be trusted, and tables from them.
+    """The result of `fit`: posterior draws, diagnostics, and the means to draw datasets.
 
     Attributes
     ----------
     synthesizer, table, weights
-        What was fitted, to what, and how each record counted: what its likelihood was raised to. Under a survey that is
-        `risk_weights` times `survey_weights`.
+        The synthesizer, the data, and the exponents of the records' likelihoods; with a survey these are `risk_weights`
+        times `survey_weights`.
     learned
-        Everything that the synthesizer took from the table.
+        Everything that the synthesizer learned from the data.
     draws
         Sites to arrays (chains, draws, ...).
     diagnostics
-        Whether the draws can be trusted.
-    outside
-        Share of the predictive mass outside the declared support, which drawing cuts off.
+        Convergence diagnostics.
+    mass_outside_range
+        Share of the predictive mass outside the declared support, which is truncated when drawing.
     parts
-        Of a synthesizer that has parts or links, the posterior of each; its sites are in `draws` too, as "part.site".
+        The posteriors of the parts of a synthesizer; their sites are also in `draws`, as "part.site".
     given_up
-        What was tried first and did not converge, in words; see `Synthesizer.simpler`.
-    accepted
-        Of a chain with constraints, the share of the records that keep them when they are first drawn; the others are
-        drawn again.
+        Descriptions of models that did not converge, see `Synthesizer.simpler`.
+    acceptance_rate
+        With edit rules, the share of the records that meet them at the first draw; the others are redrawn.
     survey
-        The survey that the records are from, if any.
+        The survey design, if any.
     correction
-        What of the uncertainty was brought to that of the survey's design, how, and with what design effects.
+        Variance corrections for the survey design, with design effects.
     """
 
     synthesizer: AnySynthesizer
@@ -86,34 +85,33 @@ class Posterior:
 
     @property
     def survey_weights(self) -> np.ndarray | None:
-        """The design weights, scaled to sum to the number of records: the second factor of `weights`."""
+        """The survey weights, scaled to sum to the number of records."""
         return None if self.survey is None else self.survey.times
 
     @property
     def risk_weights(self) -> np.ndarray:
-        """The first factor of `weights`: 0 where a record does not count."""
+        """The risk weights; 0 for records that are left out."""
         if self.survey is None:
             return self.weights
         return np.where(self.weights > 0, self.weights / np.where(self.survey.times > 0, self.survey.times, 1.0), 0.0)
 
     @property
     def options(self) -> Mapping[str, Any]:
-        """Ways to draw that may be changed, and which are chosen: those of the parts that it has."""
+        """Options of drawing with their values, including those of parts."""
         if not self.parts:
             return self.synthesizer.options
         return {name: value for part in self.parts.values() for name, value in part.options.items()}
 
     @property
     def variant(self) -> str:
-        """Which of several sizes of the model was fitted, of every part that has some."""
+        """Size of the fitted model, of every part that has variants."""
         if isinstance(self.synthesizer, Synthesizer | DirectSynthesizer):
             return self.synthesizer.variant
-        told = {name: part.variant for name, part in self.parts.items()}
-        return "; ".join(f"{name}: {variant}" for name, variant in told.items() if variant)
+        return "; ".join(f"{name}: {part.variant}" for name, part in self.parts.items() if part.variant)
 
     @property
     def number(self) -> int:
-        """How many draws there are, of all chains."""
+        """Number of draws of all chains."""
         if self.parts:
             return min(part.number for part in self.parts.values())
         chains, draws = next(iter(self.draws.values())).shape[:2]
@@ -121,14 +119,14 @@ class Posterior:
 
     @property
     def independent(self) -> bool:
-        """Whether the draws are independent: then any number of tables can be predicted from them."""
+        """Whether the draws are independent, so that any number of datasets can be drawn."""
         if self.parts:
             return all(part.independent for part in self.parts.values())
         return isinstance(self.synthesizer, DirectSynthesizer)
 
     @property
     def units(self) -> dict[str, float]:
-        """The unit that each replaced amount or count is written in, cents or hundreds for instance; 0 for none."""
+        """The rounding unit of each synthesized amount or count, for example 0.01 or 100; 0 for none."""
         if self.parts:
             return {name: unit for part in self.parts.values() for name, unit in part.units.items()}
         frame = self.table.frame
@@ -139,7 +137,7 @@ class Posterior:
 
     @property
     def evidence(self) -> dict[str, Any]:
-        """What says whether the draws can be trusted, in plain values."""
+        """Convergence diagnostics as plain values."""
         found = self.diagnostics
         return {
             "converged": not found.problems,
@@ -155,18 +153,18 @@ class Posterior:
     def predict_tables(
         self, datasets: int, *, seed: int, at_once: int | None = None, records: int | None = None
     ) -> Iterator[list[Any]]:
-        """Draw tables from draws that are spread over the whole posterior, some at a time.
+        """Draw datasets in batches, from draws spread evenly over the posterior.
 
         Parameters
         ----------
         datasets
-            How many tables in all.
+            Total number of datasets.
         seed
-            The same posterior, seed and number at a time give the same tables.
+            The same posterior, seed and batch size give the same datasets.
         at_once
-            How many tables to make at a time; by default all.
+            Batch size; by default all.
         records
-            How many new records every table has, of nothing but the replaced columns: see `draw`.
+            Full synthesis: records per dataset, see `draw`.
         """
         size = min(datasets, at_once or datasets)
         for start in range(0, datasets, size):
@@ -175,12 +173,12 @@ class Posterior:
     def predict_batch(
         self, datasets: int, start: int, *, seed: int, at_once: int, records: int | None = None
     ) -> list[Any]:
-        """Draw the tables from `start` on of `predict_tables`, as many as it makes at a time."""
+        """Draw the batch of `predict_tables` that begins with dataset number `start`."""
         own = seed if at_once >= datasets else derive_seed(seed, "batch", start)
         batch = _Batch(datasets, start, min(start + at_once, datasets))
         how = {"levels": _levels(self), "modelled": modelled_columns(self), "emptied": _emptied(self)}
         turns = []
-        # A record more is one draw more from the same parameters.
+        # More records than confidential ones are further draws from the same parameters.
         for turn in range(-(-(records or 1) // len(self.table.frame))):
             with double_precision():
                 values = _predict(self, batch, derive_seed(own, "turn", turn) if turn else own, None)
@@ -190,30 +188,30 @@ class Posterior:
 
     @property
     def is_removable(self) -> bool:
-        """Whether it can be told what taking out a record would do, without fitting again."""
+        """Whether the effect of removing a record can be computed without refitting."""
         return why_not(self) is None
 
     def removals(self, rows: Integers, *, datasets: int, releases: int, seed: int) -> list[Removal]:
-        """Say what taking out each of some records would do: see `molehill.synthesis.sampling.removal`."""
+        """Effect of removing each of some records: see `molehill.synthesis.sampling.removal`."""
         return remove_records(self, rows, datasets=datasets, releases=releases, seed=seed)
 
     def can_guess(self, column: str) -> bool:
-        """Whether it can be told what another value of a column would do, without fitting again."""
+        """Whether the effect of other values of a variable can be computed without refitting."""
         return why_no_guess(self, column) is None
 
     def guesses(
         self, rows: Integers, column: str, values: Any, *, datasets: int, releases: int, seed: int
     ) -> list[Guessing]:
-        """Say what other values of some records would do: see `molehill.synthesis.sampling.guessing`."""
+        """Effect of other values of some records: see `molehill.synthesis.sampling.guessing`."""
         return guess_records(self, rows, column, values, datasets=datasets, releases=releases, seed=seed)
 
     @property
     def levels(self) -> Mapping[str, Any]:
-        """The levels of the categorical columns that are replaced, in the order of their codes."""
+        """Levels of the synthesized categorical variables, in the order of their codes."""
         return _levels(self)
 
     def drawing_by(self, **options: Any) -> "Posterior":
-        """Give the same fit with other ways to draw: those of `options` that it, or some of its parts, has."""
+        """The same fit with other options of drawing, where it or its parts have them."""
         own = {name: value for name, value in options.items() if name in self.options}
         if not own:
             return self
@@ -224,7 +222,7 @@ class Posterior:
 
 
 def _join_turns(posterior: Posterior, turns: Sequence[Table], records: int) -> Table:
-    """Lay tables of one draw under each other, without what was not replaced, and cut them to so many records."""
+    """Stack datasets of one draw, keep the synthesized variables, and cut to the number of records."""
     own = {*posterior.synthesizer.sensitive}
     names = [name for name in posterior.table.frame.columns if name in own]
     frame = pd.concat([table.frame[names] for table in turns], ignore_index=True)
@@ -233,7 +231,7 @@ def _join_turns(posterior: Posterior, turns: Sequence[Table], records: int) -> T
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """A table as far as it is drawn, without the columns that are still to come, and which of its columns are new."""
+    """A partly drawn dataset, without the variables still to be drawn, and the names of those already synthesized."""
 
     table: Table
     replaced: tuple[str, ...]
@@ -241,7 +239,7 @@ class Drawn:
 
 @dataclass(frozen=True)
 class _Batch:
-    """Tables `first` to `last` of so many in all."""
+    """Datasets `first` to `last` of `datasets`."""
 
     datasets: int
     first: int
@@ -249,7 +247,7 @@ class _Batch:
 
 
 def spread_draws(posterior: Posterior, number: int) -> list[tuple[int, int]]:
-    """Choose draws (chain, place) evenly over the chains and along them."""
+    """Choose draws (chain, index), spread evenly."""
     chains, draws = next(iter(posterior.draws.values())).shape[:2]
     places = ((np.arange(number) + 0.5) * chains * draws / number).astype(int)
     return [divmod(int(place), draws) for place in places]
@@ -262,12 +260,12 @@ def predict_from(
     drawn: Sequence[Drawn] | None = None,
     supports: Sequence[Mapping[str, Support]] | None = None,
 ) -> list[Prediction]:
-    """Predict every record from each of the chosen draws; `drawn` are the tables as far as they are drawn already."""
+    """Predict every record from each of the chosen draws; `drawn` are partly drawn datasets in sequential synthesis."""
     synthesizer = posterior.synthesizer
     if isinstance(synthesizer, DirectSynthesizer):
         return _predict_directly(posterior, synthesizer, chosen, seed, drawn, supports)
-    # Here, because a forest must not wait for JAX to load.
-    from molehill.synthesis.model_predictions import predict_by_model  # noqa: PLC0415
+    # Imported here so that forests do not load JAX.
+    from molehill.synthesis.model_fit import predict_by_model  # noqa: PLC0415
 
     return predict_by_model(posterior, chosen, seed, None if drawn is None else [each.table for each in drawn])
 
@@ -296,12 +294,12 @@ def _predict_directly(
         )
 
     def predict_every(first: int, step: int) -> None:
-        # What JAX is told holds in one thread only, and a model of the user's may ask it.
+        # JAX's precision setting is per thread.
         with double_precision():
             for number in range(first, len(chosen), step):
                 predict(number)
 
-    # Every table has random numbers of its own: which thread draws it makes no difference.
+    # Every dataset has its own random numbers, whichever thread draws it.
     step = min(workers(), len(chosen))
     in_threads(predict_every, [(first, step) for first in range(step)])
     return [predictions[number] for number in range(len(chosen))]
@@ -314,7 +312,7 @@ def _predict(
     drawn: Sequence[Drawn] | None,
     supports: Sequence[Mapping[str, Support]] | None = None,
 ) -> list[Values]:
-    """Give the new values of every table of a batch; within supports, where the synthesizer can."""
+    """New values of every dataset of a batch, within supports where the synthesizer can."""
     synthesizer = posterior.synthesizer
     if isinstance(synthesizer, SequentialSynthesizer):
         return _predict_links(posterior, batch, seed)
@@ -334,17 +332,17 @@ def _predict(
 
 
 def _in_units(posterior: Posterior, values: Values, units: Mapping[str, float]) -> Values:
-    """Write predicted amounts in the unit of their column, within the support that the model was given."""
+    """Round predicted amounts to the unit of their variable, within the support."""
     facts = posterior.learned.facts
     low, high = facts.get("support", (-np.inf, np.inf))
-    # Where a model speaks of logarithms, nothing is rounded to zero.
+    # On the log scale nothing is rounded to zero.
     low = max(low, np.finfo(np.float64).tiny) if facts.get("transform") == "log" else low
     rounded = {name: round_to_unit(values[name], unit, low, high) for name, unit in units.items() if name in values}
     return {**values, **rounded}
 
 
 def _predict_links(posterior: Posterior, batch: _Batch, seed: int) -> list[Values]:
-    """Draw one column after the other; records that break a constraint all the same are drawn again, whole."""
+    """Draw the variables sequentially; records that fail an edit rule are redrawn as a whole."""
     drawn, broken = _predict_links_once(posterior, batch, seed)
     for turn in range(1, _TURNS):
         if not broken.any():
@@ -356,13 +354,13 @@ def _predict_links(posterior: Posterior, batch: _Batch, seed: int) -> list[Value
         broken &= still
     if broken.any():
         number = int(broken.any(axis=0).sum())
-        problem = f"{number:,} record(s) cannot be drawn so that they keep them"
-        raise InputError("constraints", problem, "Loosen one, replace more of their columns, or widen limits")
+        problem = f"no values that meet them were found for {number:,} record(s)"
+        raise InputError("constraints", problem, "Relax one, synthesize more of their variables, or widen value ranges")
     return list(drawn)
 
 
 def share_accepted(posterior: Posterior, seed: int) -> float:
-    """The share of the records that keep the constraints of a chain when they are first drawn."""
+    """Share of the records that meet the edit rules at the first draw."""
     batch = _Batch(_TRIED, 0, _TRIED)
     with double_precision():
         _, broken = _predict_links_once(posterior, batch, derive_seed(seed, "accepted"))
@@ -370,16 +368,16 @@ def share_accepted(posterior: Posterior, seed: int) -> float:
 
 
 def _predict_links_once(posterior: Posterior, batch: _Batch, seed: int) -> tuple[list[dict[str, Any]], Booleans]:
-    """Draw one column after the other, each given those before it; the first as it would be drawn alone.
+    """Draw the variables sequentially, each given those before it.
 
-    Also gives which records break a constraint, (tables, records).
+    Also returns which records fail an edit rule, (datasets, records).
     """
     chain = posterior.synthesizer
     assert isinstance(chain, SequentialSynthesizer)
     number = batch.last - batch.first
     drawn: list[dict[str, Any]] = [{} for _ in range(number)]
     columns = [name for link in chain.links for name in link.sensitive]
-    # Every table holds what is kept and what was drawn so far: what is still to come is not there to be conditioned on.
+    # Every dataset contains the unchanged variables and those drawn so far.
     kept = replace(posterior.table, frame=posterior.table.frame.drop(columns=columns))
     full = [kept] * number
     broken = np.zeros((number, len(posterior.table.frame)), dtype=bool)
@@ -407,7 +405,7 @@ def _predict_links_once(posterior: Posterior, batch: _Batch, seed: int) -> tuple
 
 
 def see_before(chain: SequentialSynthesizer, place: int, table: Table) -> Table:
-    """Give a table without the columns that are replaced after a link: these are not there to be conditioned on."""
+    """The data without the variables that are synthesized after a link, which cannot be predictors."""
     later = [column for after in chain.links[place + 1 :] for column in after.sensitive]
     return replace(table, frame=table.frame.drop(columns=later))
 
@@ -415,7 +413,7 @@ def see_before(chain: SequentialSynthesizer, place: int, table: Table) -> Table:
 def _find_supports(
     rules: Rules, columns: Sequence[str], frame: pd.DataFrame, order: Sequence[str]
 ) -> dict[str, Support]:
-    """Where the next columns may lie in every record, by column."""
+    """Supports of the next variables, by name."""
     found = {}
     for column in columns:
         support = rules.support(column, frame, order[order.index(column) + 1 :])
@@ -427,17 +425,17 @@ def _find_supports(
 def _keep_rules(
     rules: Rules, column: str, values: Any, frame: pd.DataFrame, support: Support | None, *, coded: bool
 ) -> np.ndarray:
-    """Put what is determined in the place of what was drawn: a value, or none."""
+    """Replace drawn values by those that edit rules determine: a value, or missing."""
     kept = np.array(values, dtype=np.int64 if coded else np.float64)
     empty = rules.empty_in(column, frame) if rules.empties(column) else np.zeros(len(kept), dtype=bool)
     if support is not None:
         known, unit = ~np.isnan(support.fixed), 0.0 if coded else rules.units.get(column, 0.0)
-        # The difference of two numbers that are written in a unit is written so but for rounding.
+        # Differences of rounded numbers are multiples of the unit up to floating-point error.
         written = round_to_unit(support.fixed, unit)
         near = np.abs(written - support.fixed) <= _ROUNDING * unit
         kept[known] = np.where(near, written, support.fixed)[known]
         empty = empty | support.empty
-        # Where no value was left to be drawn, any will do for the columns to come: the record is drawn again.
+        # Where no value is possible, use any: the record is redrawn.
         nothing = support.impossible & (kept < 0 if coded else np.isnan(kept))
         kept[nothing] = 0 if coded else np.clip(0.0, *rules.limits.get(column, (-np.inf, np.inf)))
     kept[empty] = -1 if coded else np.nan
@@ -445,10 +443,10 @@ def _keep_rules(
 
 
 def inputs_again(name: str, learned: Learned, table: Table, *replaced: Sequence[str]) -> Mapping[str, Any]:
-    """The inputs that come from predictors, for a table in which some of these were replaced."""
+    """Inputs computed from predictors, for a dataset in which some of these were synthesized."""
     if learned.again is None:
-        problem = f"what {name!r} is given cannot be made again from columns that were replaced before"
-        raise InputError("synthesizer", problem, "Give its Learned an `again`, or draw it before those columns")
+        problem = f"the inputs of {name!r} cannot be recomputed from predictors that were synthesized before"
+        raise InputError("synthesizer", problem, "Give its Learned an `again`, or draw it before those variables")
     return learned.again(table, *replaced)
 
 
@@ -461,10 +459,10 @@ def put_back(
     emptied: Collection[str] = (),
     before: Table | None = None,
 ) -> Table:
-    """Write predicted values into a copy of the table, in the columns' own types; `levels` by their codes.
+    """Write predicted values into a copy of the dataset, in the variables' own types; `levels` by their codes.
 
-    What was missing stays missing (in the table `before`, if that is another one), but for the columns that are
-    `modelled`: there the prediction says what is. In those that are `emptied` what has no value becomes missing, too.
+    Missing values stay missing (those of `before`, if given), except in the `modelled` variables, where the prediction
+    decides. In the `emptied` variables, records without a predicted value become missing too.
     """
     replaced = {}
     for name, predicted in values.items():
@@ -472,7 +470,7 @@ def put_back(
         new = np.asarray(predicted)
         there = column.notna().to_numpy()
         if name in levels:
-            # The code -1 is the last: nothing.
+            # Code -1 selects the last entry: missing.
             there = there | (new >= 0) if name in modelled else there
             there = there & (new >= 0) if name in emptied else there
             new = np.array([*levels[name], None], dtype=object)[new.astype(int)]
@@ -485,19 +483,19 @@ def put_back(
             replaced[name] = dates_like(np.where(there, new, np.nan), column)
             continue
         made = pd.Series(new, index=column.index)
-        # A search puts back thousands of tables, most of them without a gap.
+        # A shortcut for the usual case without missing values.
         made = made if there.all() else made.where(there)
         replaced[name] = made.astype(_with_room(column.dtype, there))
     return with_columns(table, replaced)
 
 
 def as_given(table: Table) -> Any:
-    """Give a frame where there are no labels to keep beside it."""
+    """A frame, or the `Table` if it has labels."""
     return table if table.column_labels or table.value_labels else table.frame
 
 
 def _levels(posterior: Posterior) -> Mapping[str, Any]:
-    """The levels of the categorical columns that are replaced, in the order of their codes."""
+    """Levels of the synthesized categorical variables, in the order of their codes."""
     synthesizer = posterior.synthesizer
     if isinstance(synthesizer, SequentialSynthesizer):
         return {name: found for part in posterior.parts.values() for name, found in _levels(part).items()}
@@ -509,7 +507,7 @@ def _levels(posterior: Posterior) -> Mapping[str, Any]:
 
 
 def modelled_columns(posterior: Posterior) -> set[str]:
-    """The columns of which the synthesizer says itself which values are missing."""
+    """The variables whose missingness the synthesizer predicts."""
     synthesizer = posterior.synthesizer
     if not isinstance(synthesizer, SequentialSynthesizer):
         return {*synthesizer.sensitive} if synthesizer.missing else set()
@@ -518,7 +516,7 @@ def modelled_columns(posterior: Posterior) -> set[str]:
 
 
 def _emptied(posterior: Posterior) -> set[str]:
-    """The columns that constraints say to be empty, whether a confidential value is missing or not."""
+    """The variables that edit rules require to be missing in some records."""
     synthesizer = posterior.synthesizer
     rules = synthesizer.rules if isinstance(synthesizer, SequentialSynthesizer) else Rules()
     claims = [claim for one in rules.constraints for claim in one.conclusion if isinstance(claim, Empty)]
@@ -526,17 +524,19 @@ def _emptied(posterior: Posterior) -> set[str]:
 
 
 def _with_room(dtype: Any, there: Booleans) -> Any:
-    """The type of a column, or where a value is missing that it has no room for, one that has."""
+    """The type of a variable, or its nullable version if needed for missing values."""
     if there.all() or not isinstance(dtype, np.dtype) or dtype.kind not in "iub":
         return dtype
     return "boolean" if dtype.kind == "b" else dtype.name.replace("uint", "UInt").replace("int", "Int")
 
 
 def _check_fits(values: np.ndarray, column: pd.Series) -> None:
-    """Refuse values that the type of the column cannot hold: whole numbers would wrap around in silence."""
+    """Raise an error for values that the variable's type cannot represent (integers would wrap around)."""
     kind: Any = getattr(column.dtype, "numpy_dtype", column.dtype)
     if isinstance(kind, np.dtype) and kind.kind in "iuf":
         limits = np.finfo(kind) if kind.kind == "f" else np.iinfo(kind)
         if not ((values >= float(limits.min)) & (values < float(limits.max) + 1.0)).all():
             problem = f"a value drawn for {column.name!r} does not fit into its type, {column.dtype}"
-            raise InputError("posterior", problem, "Declare a support (lower, upper), or give the column a wider type")
+            raise InputError(
+                "posterior", problem, "Declare a support (lower, upper), or give the variable a wider type"
+            )

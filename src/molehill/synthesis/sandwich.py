@@ -1,22 +1,21 @@
-"""Uncertainty under a survey design: the sandwich of Williams and Savitsky, and what it can and cannot correct.
+"""Design-based (sandwich) variance correction for survey data, after Williams and Savitsky.
 
-The likelihood of a record is raised to its risk weight a_i times its design weight d_i, scaled to sum to the number of
-records: the pseudo posterior of Savitsky and Toth. It is centred where the population says, but as wide as if so many
-records had been drawn one by one. With l_i the log-likelihood of a record and s_i its gradient at the posterior mean t,
-all on the unconstrained scale of the parameters,
+Each record's likelihood is raised to its risk weight a_i times its survey weight d_i, scaled to sum to the number of
+records (the pseudo posterior of Savitsky and Toth). It is centred at the population value, but its variance is that of
+independent records. With l_i the log-likelihood of a record and s_i its gradient at the posterior mean t, on the
+unconstrained scale of the parameters,
 
     H = P + sum_i a_i d_i times minus the Hessian of l_i,       P minus the Hessian of the log prior
     J = variance of sum_i a_i d_i s_i under the design + sum_i a_i (1 - a_i) d_i^2 s_i s_i'
     R1' R1 = H^-1 (J + P) H^-1,   R2' R2 = H^-1,   a draw is moved to t + (draw - t) R2^-1 R1
 
-and brought back to the scale of the model. The first term of J has the strata, clusters and replicates in it. The
-second is what the risk weights make a record less sure by, which is theirs and no matter of the design; P is what the
-prior says, as sure as before. So where all d_i are 1, records were drawn one by one and the model holds, J + P is about
-H, and nothing moves, whatever the risk weights.
+and transformed back. The first term of J contains strata, clusters and replicates; the second is the additional
+variance due to risk weights below 1. If all d_i are 1, records are independent and the model holds, J + P is about H,
+and draws do not move, whatever the risk weights.
 
-Where parameters are not identified, as in a mixture whose labels switch, no draw is moved. The design effects of what
-is identified are told all the same: by the infinitesimal jackknife a record of weight one more moves the mean of a
-functional by its posterior covariance with l_i, whose sum over records has a variance under the design.
+If parameters are not identified, as in a mixture with label switching, draws are not moved. Design effects of
+label-invariant functionals are still computed, by the infinitesimal jackknife: increasing the weight of a record by one
+changes the mean of a functional by its posterior covariance with l_i, whose sum over records has a design variance.
 
 References
 ----------
@@ -41,28 +40,27 @@ from molehill.synthesis.survey_fit import EFFECT_NUMBERS, Corrected, Correction,
 from molehill.synthesis.synthesizer import Inputs, Learned, Synthesizer
 from molehill.synthesis.weighting import weight_likelihood
 
-# More parameters than these are those of a smoother, and of each too little is known.
+# No correction with more parameters than this.
 MOST_PARAMETERS = 1000
-# Draws that design effects are estimated from, and how many draws times records at most.
+# Draws from which design effects are estimated, and maximum number of draws times records.
 EFFECT_DRAWS, EFFECT_SIZE = 400, 2**25
-# A direction in which the posterior is wider than in the others by more than this is none that the data say much of.
+# Relative tolerance for directions in which the curvature is not positive.
 _FLAT = 1e-12
 
 
 def correct_draws(
     synthesizer: Synthesizer, learned: Learned, draws: Mapping[str, np.ndarray], weights: Floats, survey: Survey
 ) -> tuple[Mapping[str, np.ndarray], Correction]:
-    """Move the draws of a pseudo posterior, so that they are as far apart as the design says; or say why not.
+    """Rescale the draws of a pseudo posterior to the design-based variance, or report why this is not possible.
 
     Parameters
     ----------
     synthesizer, learned
-        What was fitted, to what inputs.
+        The synthesizer and its inputs.
     draws
-        Sites to arrays (chains, draws, ...). Sites of a sampler that the model does not have stay as they are: a chain
-        may start from them, nothing is predicted from them.
+        Sites to arrays (chains, draws, ...). Sites that the model does not have are unchanged.
     weights
-        The risk weights, 0 for records that do not count.
+        The risk weights, 0 for records that are left out.
     survey
         The design.
     """
@@ -89,20 +87,19 @@ def correct_draws(
 
 
 class Uncorrected(NamedTuple):
-    """Draws of a pseudo posterior as they were before the correction, and how another fit would be corrected.
+    """Uncorrected draws of a pseudo posterior, and functions to correct another fit.
 
     Attributes
     ----------
     draws
         Sites to arrays (chains, draws, ...).
     positions, moved
-        (draws, parameters): the same on the unconstrained scale, before the correction and after it.
+        (draws, parameters): draws on the unconstrained scale, before and after the correction.
     narrower
-        `(centre, weights) -> matrix`: what the distance of a corrected draw to the mean is multiplied by to undo the
-        correction of a fit with that mean, by those risk weights.
+        `(centre, weights) -> matrix`: inverse of the correction of a fit with that mean and those risk weights.
     energy
-        `(positions, weights) -> array`: minus the log density of the pseudo posterior there, up to a constant, with the
-        likelihood of every record raised to its weight.
+        `(positions, weights) -> array`: minus the log density of the pseudo posterior with those weights, up to a
+        constant.
     """
 
     draws: Mapping[str, np.ndarray]
@@ -115,12 +112,12 @@ class Uncorrected(NamedTuple):
 def undo_correction(
     synthesizer: Synthesizer, learned: Learned, draws: Mapping[str, np.ndarray], weights: Floats, survey: Survey
 ) -> Uncorrected:
-    """Give the draws that `correct_draws` moved as they were before. Their mean it left alone, and so it is known how.
+    """Invert `correct_draws`, which leaves the mean of the draws unchanged.
 
     Parameters
     ----------
     synthesizer, learned, draws, weights, survey
-        As in `correct_draws`, with the draws that it gave.
+        As in `correct_draws`, with its corrected draws.
     """
     inputs = {name: jnp.asarray(value) for name, value in learned.inputs.items()}
     chart = _chart(synthesizer, inputs, draws, len(weights))
@@ -132,7 +129,7 @@ def undo_correction(
 
     def narrower(centre: Floats, weights: Floats) -> Floats:
         found = _sandwich(chart._replace(centre=centre), inputs, weights, survey)
-        # Where it cannot be had, as wide as with all records.
+        # If it cannot be computed, the correction of the fit to all records.
         return undone if isinstance(found, str) else np.asarray(np.linalg.inv(found.wider), dtype=np.float64)
 
     def energy(positions: Floats, weights: Floats) -> Floats:
@@ -143,7 +140,7 @@ def undo_correction(
 
 
 class _Chart(NamedTuple):
-    """The draws as vectors of unconstrained parameters, and the way back."""
+    """The draws as vectors of unconstrained parameters, and the inverse."""
 
     model: Callable[..., Any]
     names: tuple[str, ...]
@@ -152,7 +149,7 @@ class _Chart(NamedTuple):
     unravel: Callable[[Any], Any]
 
     def by_site(self, numbers: Floats) -> dict[str, tuple[float, ...]]:
-        """Give numbers, one a parameter, by the site that it is of."""
+        """Numbers, one per parameter, by site."""
         sites = self.unravel(jnp.asarray(numbers))
         return {name: tuple(np.ravel(value).tolist()) for name, value in sites.items()}
 
@@ -171,7 +168,7 @@ class _Found(NamedTuple):
 
 
 def _chart(synthesizer: Synthesizer, inputs: Inputs, draws: Mapping[str, np.ndarray], records: int) -> "_Chart | str":
-    """Give the draws on the unconstrained scale, or why parameters cannot be moved there."""
+    """The draws on the unconstrained scale, or the reason why they cannot be corrected."""
     if not synthesizer.identified:
         return "its parameters are not identified"
     first = {name: jnp.asarray(values[0, 0]) for name, values in draws.items()}
@@ -193,7 +190,7 @@ def _chart(synthesizer: Synthesizer, inputs: Inputs, draws: Mapping[str, np.ndar
 
 
 def _given(model: Callable[..., Any], values: Mapping[str, Any]) -> Callable[..., Any]:
-    """The model with values of what it samples; what it computes from them is computed anew."""
+    """The model with given values of its latent sites."""
 
     def choose(site: Mapping[str, Any]) -> Any:
         return values.get(site["name"]) if site["type"] == "sample" and not site.get("is_observed") else None
@@ -202,7 +199,7 @@ def _given(model: Callable[..., Any], values: Mapping[str, Any]) -> Callable[...
 
 
 def _sandwich(chart: _Chart, inputs: Inputs, weights: Floats, survey: Survey) -> "_Found | str":
-    """H^-1 (J + P) H^-1 and H^-1 at the posterior mean, or why they cannot be had."""
+    """H^-1 (J + P) H^-1 and H^-1 at the posterior mean, or the reason why they cannot be computed."""
     program, centre = _compiled(chart.model), chart.unravel(jnp.asarray(chart.centre))
     curvature, prior = (
         np.asarray(program.curvature(centre, inputs, jnp.asarray(powers)))
@@ -212,17 +209,17 @@ def _sandwich(chart: _Chart, inputs: Inputs, weights: Floats, survey: Survey) ->
     middle = design_variances(survey, weights, scores) + (prior + prior.T) / 2
     sizes = np.linalg.eigvalsh((curvature + curvature.T) / 2)
     if not np.isfinite(middle).all() or not np.isfinite(sizes).all() or sizes[0] <= _FLAT * sizes[-1]:
-        return "the pseudo posterior does not curve down in every direction at its mean"
+        return "the Hessian at the posterior mean is not positive definite"
     inverse = np.linalg.inv((curvature + curvature.T) / 2)
     target = inverse @ middle @ inverse
     target, sizes = (target + target.T) / 2, np.linalg.eigvalsh(target)
     if sizes[0] <= _FLAT * sizes[-1]:
-        return "the design says nothing of some direction of the parameters"
+        return "the design-based covariance is singular"
     return _Found(target, (inverse + inverse.T) / 2)
 
 
 def _move(chart: _Chart, inputs: Inputs, draws: Mapping[str, np.ndarray], moved: Floats) -> dict[str, np.ndarray]:
-    """Put moved parameters, and what the model computes from them, in the place of the draws."""
+    """Replace the draws by moved parameters, and recompute deterministic sites."""
     free = jax.vmap(chart.unravel)(jnp.asarray(moved))
     sites = _compiled(chart.model).constrain(free, inputs, tuple(draws))
     return {
@@ -232,7 +229,7 @@ def _move(chart: _Chart, inputs: Inputs, draws: Mapping[str, np.ndarray], moved:
 
 
 class _Programs(NamedTuple):
-    """What is computed of a model; data are arguments, because captured ones would be written to the compile cache."""
+    """Compiled functions of a model; data are arguments, because captured arrays would be written to disk."""
 
     unconstrain: Callable[..., Any]
     constrain: Callable[..., Any]
@@ -260,7 +257,7 @@ def _compiled(model: Callable[..., Any]) -> _Programs:
         def energy(vector: Any) -> Any:
             return potential_energy(weight_likelihood(model, weights), (), inputs, unravel(vector))
 
-        # One direction at a time: all at once would need the records as often as there are parameters.
+        # One direction at a time, to save memory.
         return jax.lax.map(lambda along: jax.jvp(jax.grad(energy), (flat,), (along,))[1], jnp.eye(len(flat)))
 
     def scores(position: Any, inputs: Any) -> Any:
@@ -298,7 +295,7 @@ def _each_loglik(model: Callable[..., Any], sites: Any, inputs: Any) -> jax.Arra
 
 
 def log_likelihoods(model: Callable[..., Any], stacked: Mapping[str, Any], inputs: Inputs) -> jax.Array:
-    """Give the log-likelihood of every record at every one of some draws, (draws, records).
+    """Log-likelihood of every record at every draw, (draws, records).
 
     Parameters
     ----------
@@ -319,10 +316,10 @@ def _functional_effects(
     weights: Floats,
     survey: Survey,
 ) -> dict[str, tuple[float, ...]]:
-    """Design effects of functionals that do not depend on labels, by the infinitesimal jackknife.
+    """Design effects of label-invariant functionals, by the infinitesimal jackknife.
 
-    The covariances with the log-likelihoods come from some hundred draws. What their chance adds to the variance, about
-    the mean over draws of the variance of l itself over the number of draws, is taken off.
+    The covariances with the log-likelihoods are estimated from some hundred draws; the variance due to their Monte
+    Carlo error, about the mean posterior variance of l over the number of draws, is subtracted.
     """
     chains, length = next(iter(draws.values())).shape[:2]
     number = min(chains * length, EFFECT_DRAWS, max(EFFECT_SIZE // len(weights), 50))
@@ -332,7 +329,7 @@ def _functional_effects(
     logs = np.asarray(log_likelihoods(synthesizer.model, stacked, inputs))
     logs = np.where(weights > 0, logs - logs.mean(axis=0), 0.0)
     noise = float(np.diag(design_variances(survey, weights, logs.T)).mean()) / number
-    told = {}
+    effects = {}
     for name, found in watched.items():
         values = np.asarray(found)[:, :: max(found.shape[1] // EFFECT_NUMBERS, 1)]
         apart = values - values.mean(axis=0)
@@ -341,8 +338,8 @@ def _functional_effects(
         influence = logs.T @ apart[:, moving] / (number - 1)
         after = np.diag(design_variances(survey, weights, influence)) - noise * before[moving]
         if moving.any():
-            told[name] = tuple(np.maximum(after / before[moving], 0.0).tolist())
-    return told
+            effects[name] = tuple(np.maximum(after / before[moving], 0.0).tolist())
+    return effects
 
 
 def _watch(synthesizer: Synthesizer) -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""A fit to a survey sample: the survey, what was corrected for its design, and design effects without a model.
+"""Fits to survey data: the design, variance corrections and design effects.
 
 See `molehill.synthesis.sandwich` for the correction itself.
 """
@@ -16,22 +16,22 @@ from molehill.surveys.design import Sample, SurveyDesign
 from molehill.surveys.variances import covariances
 from molehill.tables.table import Table
 
-# Numbers of each functional that design effects are estimated for.
+# Maximum number of elements of each functional for which design effects are estimated.
 EFFECT_NUMBERS = 10
 
 
 @dataclass(frozen=True, eq=False)
 class Survey:
-    """The survey that the records of a fit are from.
+    """The survey design of a fit.
 
     Attributes
     ----------
     sample
         The design as arrays.
     times
-        How many records each counts for: the design weights, scaled to sum to the number of records.
+        Survey weights, scaled to sum to the number of records.
     sandwich
-        Whether the uncertainty of the fit is brought to that of the design.
+        Whether to correct the posterior variance for the design.
     """
 
     sample: Sample
@@ -40,7 +40,7 @@ class Survey:
 
     @property
     def plain(self) -> bool:
-        """Whether the fit is the same as without it."""
+        """Whether it has no effect on a fit."""
         return not self.sandwich and bool((self.times == 1).all())
 
     def same_as(self, other: "Survey | None") -> bool:
@@ -58,19 +58,19 @@ class Survey:
 
 @dataclass(frozen=True)
 class Corrected:
-    """What was done to one part of a fit.
+    """Variance correction of one part of a fit.
 
     Attributes
     ----------
     of
-        The part or the columns.
+        The part or the variables.
     corrected
-        Whether its uncertainty is that of the design.
+        Whether its variance is corrected for the design.
     how
-        In words, what was done or why nothing was.
+        Description of the correction, or the reason for none.
     effects
-        Design effects, by parameter or functional: the variance under the design over that of the pseudo posterior as
-        it was before the correction.
+        Design effects by parameter or functional: the variance under the design over that of the uncorrected pseudo
+        posterior.
     """
 
     of: str
@@ -81,23 +81,23 @@ class Corrected:
 
 @dataclass(frozen=True)
 class Correction:
-    """What was corrected of a fit to a survey, part by part."""
+    """Variance corrections of a fit, by part."""
 
     parts: tuple[Corrected, ...]
 
     @property
     def corrected(self) -> bool:
-        """Whether every part was."""
+        """Whether every part was corrected."""
         return all(part.corrected for part in self.parts)
 
     @property
     def words(self) -> str:
-        """Part by part, what was done."""
+        """Description of all corrections."""
         return "; ".join(f"{part.of}: {part.how}" for part in self.parts)
 
     @property
     def table(self) -> pd.DataFrame:
-        """One row for each part and functional: the median and the largest of its design effects."""
+        """Median and largest design effect of each part and functional."""
         rows = [
             (part.of, part.corrected, name, float(np.median(found)), max(found))
             for part in self.parts
@@ -107,39 +107,39 @@ class Correction:
 
 
 def read_survey(given: Any, table: Table, *, sandwich: bool) -> Survey | None:
-    """Read the survey that is given to a fit: a design, or what was read from one already."""
+    """Read the survey design of a fit, given as a `SurveyDesign` or `Sample`."""
     if not isinstance(sandwich, bool):
-        raise InputError("sandwich", "it must be True or False", "Leave it out for True")
+        raise InputError("sandwich", "it must be True or False", "Omit it for True")
     if given is None:
         return None
     if not isinstance(given, SurveyDesign | Sample):
         problem = f"it is of type {type(given).__name__}, not a SurveyDesign"
-        raise InputError("survey", problem, "Give SurveyDesign(weight='...'), or what its read gives")
+        raise InputError("survey", problem, "Give SurveyDesign(weight='...'), or the result of its `read`")
     sample = given.read(table) if isinstance(given, SurveyDesign) else given
     if sample.records != len(table.frame):
-        problem = f"it has {sample.records:,} records, and the table {len(table.frame):,}"
-        raise InputError("survey", problem, "Read the design from the table that is fitted")
+        problem = f"it has {sample.records:,} records, and the dataset {len(table.frame):,}"
+        raise InputError("survey", problem, "Read the design from the data that are fitted")
     return Survey(sample, freeze(sample.normalised), sandwich)
 
 
 def join_corrections(parts: Mapping[str, Correction | None]) -> Correction | None:
-    """Join what was corrected of the parts or links of a synthesizer, by their names."""
-    told = []
+    """Combine the corrections of the parts of a synthesizer."""
+    joined: list[Corrected] = []
     for name, correction in parts.items():
         own = () if correction is None else correction.parts
-        told += [replace(one, of=name if len(own) == 1 else f"{name}: {one.of}") for one in own]
-    return Correction(tuple(told)) if told else None
+        joined += [replace(one, of=name if len(own) == 1 else f"{name}: {one.of}") for one in own]
+    return Correction(tuple(joined)) if joined else None
 
 
 def design_variances(survey: Survey, weights: Floats, scores: Floats) -> Floats:
-    """J: covariances under the design of the sums of scores, with what risk weights below 1 add of their own.
+    """J: design-based covariances of the sums of scores, plus the variance due to risk weights below 1.
 
     Parameters
     ----------
     survey
         The design.
     weights
-        The risk weights, 0 for records that do not count.
+        The risk weights, 0 for records that are left out.
     scores
         (records, estimates): the gradient, or the influence, of a record of weight 1.
     """
@@ -149,9 +149,9 @@ def design_variances(survey: Survey, weights: Floats, scores: Floats) -> Floats:
 
 
 def column_effects(column: pd.Series, weights: Floats, survey: Survey) -> dict[str, tuple[float, ...]]:
-    """Design effects of the mean of a number, or of the shares of a category, that have nothing of a model in them.
+    """Model-free design effects: of the mean of a number, or of the shares of a category.
 
-    Before the correction the distribution is Dirichlet(a_1 d_1, ..., a_n d_n) over the records.
+    Without correction, the distribution is Dirichlet(a_1 d_1, ..., a_n d_n) over the records.
     """
     counted = (weights > 0) & (survey.times > 0) & column.notna().to_numpy()
     powers = np.where(counted, weights * survey.times, 0.0)

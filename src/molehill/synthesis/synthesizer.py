@@ -1,8 +1,8 @@
-"""What a synthesizer is: a NumPyro model of the sensitive columns, and how it predicts them.
+"""The synthesizer contract: a model of the sensitive variables, and how it predicts them.
 
-The contract that `fit` and `draw` work by, and that every built-in of `molehill.models` meets. To extend is to pass
-functions. All of them are pure and written with `jax.numpy`; data are always arguments and never captured, because a
-captured array would be written, with its confidential values, into the compile cache on disk.
+`fit` and `draw` rely on it, and every synthesizer of `molehill.models` meets it. Its functions are pure; those of
+NumPyro models use `jax.numpy`. Data are always arguments and never captured: a captured array would be written, with
+its confidential values, into the compile cache on disk.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ Draw = Mapping[str, "Array"]
 
 
 class Observed(NamedTuple):
-    """What a model would have been given of other values: inputs, and which records it would speak of (None: all)."""
+    """Model inputs for other sensitive values, and which records the model applies to (None: all)."""
 
     inputs: Inputs
     applies: np.ndarray | None = None
@@ -31,23 +31,22 @@ class Observed(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Learned:
-    """Everything that a synthesizer took from the confidential table: one value to inspect.
+    """Everything that a synthesizer learned from the confidential data, in one inspectable value.
 
     Attributes
     ----------
     inputs
         The arguments of the model by name, arrays with one row per record (the observed ones included) or scalars.
     facts
-        What the inputs were made with, in plain values: names of design columns, levels, centre and scale.
+        How the inputs were encoded, in plain values: names of design variables, levels, centre and scale.
     applies
-        Which records the model speaks of; the others have weight 0, and only their predictors are used.
+        Which records the model applies to; the others have weight 0, and only their predictors are used.
     again
-        `(table) -> inputs`: those inputs that come from predictors, for a table with other values in these. Needed
-        where predictors are themselves replaced, see `SequentialSynthesizer`.
+        `(table) -> inputs`: the inputs that are computed from predictors, for a dataset with other values of these.
+        Needed if predictors are synthesized, see `SequentialSynthesizer`.
     observed
-        `(table) -> Observed`: those inputs that come from the sensitive columns, for a table with other values in
-        these, by what was learned from this one. Needed to ask what else a person's value could have been, see
-        `molehill.synthesis.sampling.guessing`.
+        `(table) -> Observed`: the inputs that are computed from the sensitive variables, for a dataset with other
+        values of these. Needed for the attribute risk, see `molehill.synthesis.sampling.guessing`.
     """
 
     inputs: Inputs
@@ -57,7 +56,7 @@ class Learned:
     observed: Callable[[Table], Observed] | None = None
 
     def __repr__(self) -> str:
-        # The arrays are confidential: only what they are called and how large they are is shown.
+        # The arrays are confidential: only names and shapes are shown.
         shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in self.inputs.items())
         return f"Learned(inputs: {shapes}; facts: {', '.join(self.facts)})"
 
@@ -65,9 +64,8 @@ class Learned:
 class Prediction(NamedTuple):
     """New values for every record from one draw.
 
-    `values` maps each sensitive column to one number per record in the units of the data (codes of the levels for a
-    categorical column). `outside` is the share of the predictive mass, over all records, that lay outside the
-    declared support and was cut off.
+    `values` maps each sensitive variable to one number per record in the units of the data (level codes for a
+    category). `outside` is the share of the predictive mass, over all records, outside the declared support.
     """
 
     values: Mapping[str, Any]
@@ -75,7 +73,7 @@ class Prediction(NamedTuple):
 
 
 class Data(NamedTuple):
-    """What a model is fitted to: its inputs, one weight per record, and draws of another fit to start from, if any."""
+    """Data of a fit: model inputs, one weight per record, and draws of another fit to start from, if any."""
 
     inputs: Inputs
     weights: Any
@@ -84,48 +82,47 @@ class Data(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Synthesizer:
-    """A model that can replace sensitive columns.
+    """A model that synthesizes sensitive variables.
 
     Attributes
     ----------
     model
         A NumPyro model. Its arguments are `inputs`; each observed site has one term per record.
     sensitive
-        The columns that it replaces, one name or several.
+        The variables to synthesize, one name or several.
     name
-        What it is called in settings and reports; by default the name of the model.
+        Name in settings and reports; by default that of the model.
     words
-        What the model is, as a methods note for the public says it: "a mixture of regressions".
+        Description for the methods note: "a mixture of regressions".
     options
-        Ways to draw that may be changed without fitting anew, and which are chosen: `predict` takes them by name. A
-        search looks here for "membership".
+        Options of drawing that can be changed without refitting, with their values: `predict` takes them by name.
     predict
-        `(key, draw, inputs, **options) -> Prediction`. Without it the model itself is run with the sensitive arguments
-        None and the sites named like the sensitive columns are taken.
+        `(key, draw, inputs, **options) -> Prediction`. By default the model is run with the sensitive arguments None,
+        and the sites named like the sensitive variables are taken.
     learn
-        `(table, weights) -> Learned`: one weight per record; what has weight 0 must not shape the inputs of others.
-        Without it the inputs are the columns that the model's arguments name.
+        `(table, weights) -> Learned`; a record of weight 0 must not affect the inputs of others. By default the inputs
+        are the variables named by the model's arguments.
     start
-        `(key, inputs, weights) -> {site: value}`: a good place to start a chain, on the scale of the sites.
+        `(key, inputs, weights) -> {site: value}`: starting values of a chain.
     functionals
-        `(draw, inputs, weights) -> {name: vector}`: quantities that do not depend on labels, watched for convergence.
-        Without it all latent sites are watched.
+        `(draw, inputs, weights) -> {name: vector}`: quantities monitored for convergence, invariant to label switching;
+        by default all latent sites.
     engine
-        `(synthesizer, data) -> molehill.synthesis.sampling.chains.Engine`, where another than NUTS is the default.
+        `(synthesizer, data) -> molehill.synthesis.sampling.chains.Engine`, if not NUTS.
     levels
-        For a categorical sensitive column, its levels in the order of the codes: `(learned) -> {column: levels}`.
+        `(learned) -> {column: levels}`: levels of a categorical sensitive variable, in the order of the codes.
     tolerances
-        How far apart chains in different modes may lie, by functional, so that no released table shows it: infinitely
-        for what no table depends on, such as a log-likelihood, and not at all for functionals that are not named.
+        By functional, the largest difference between chains in different modes that does not affect released datasets:
+        infinite for those that no dataset depends on (a log-likelihood), 0 for those not named.
     variant
-        Which of several sizes of the model this is, in words: "10 components".
+        Size of the model, for example "10 components".
     simpler
-        What to fit in its place, if it does not converge.
+        The model to fit instead if this one does not converge.
     missing
-        Whether it says itself which values are missing; otherwise those that are missing stay so.
+        Whether the model also predicts which values are missing; otherwise missing values stay missing.
     identified
-        Whether the records say what each parameter is. Where labels can switch, as in a mixture, they do not, and a fit
-        to a survey leaves its draws as they are; see `molehill.synthesis.sandwich`.
+        Whether the parameters are identified. If not (label switching), draws are not corrected for a survey design,
+        see `molehill.synthesis.sandwich`.
     """
 
     model: Callable[..., Any]
@@ -148,7 +145,7 @@ class Synthesizer:
     def __post_init__(self) -> None:
         if not callable(self.model):
             problem = f"it is of type {type(self.model).__name__}, not a function"
-            raise InputError("model", problem, "Give a NumPyro model, or a synthesizer of molehill.models")
+            raise InputError("model", problem, "Give a NumPyro model, or use a synthesizer of molehill.models")
         object.__setattr__(self, "sensitive", _check_sensitive(self.sensitive))
         called = self.name or getattr(self.model, "__name__", type(self.model).__name__)
         object.__setattr__(self, "name", called)
@@ -157,40 +154,36 @@ class Synthesizer:
 
 @dataclass(frozen=True, eq=False)
 class DirectSynthesizer:
-    """A synthesizer whose posterior is drawn from directly: independent draws, no model to run chains on, no JAX.
+    """A synthesizer with independent posterior draws, without MCMC or JAX.
 
     Attributes
     ----------
     sensitive, name, words, options, levels, missing
         As in `Synthesizer`.
     learn
-        `(table, weights) -> Learned`, as in `Synthesizer`. Its `again` may take, after the table, the names of the
-        columns that were replaced, so that nothing else is made again.
+        `(table, weights) -> Learned`, as in `Synthesizer`. Its `again` may take, after the dataset, the names of the
+        synthesized variables, so that other inputs are not recomputed.
     sample
-        `(learned, weights, seed, advance=...) -> {site: array (1, draws, ...)}`; `advance(n)` tells that n more are
-        done.
+        `(learned, weights, seed, advance=...) -> {site: array (1, draws, ...)}`; `advance(n)` reports progress.
     predict
-        `(random, draws, place, learned, inputs, **options) -> Prediction`: all draws, and which of them to begin with.
-        The inputs may hold, beside those that were learned, what a record's new value must keep to: "lower" and "upper"
-        of a number, "allowed" (records, levels) of a category.
+        `(random, draws, place, learned, inputs, **options) -> Prediction`: all draws, and the index of the first to
+        use. The inputs may also contain the support of every new value: "lower" and "upper" of a number, "allowed"
+        (records, levels) of a category.
     functionals
-        `(draws, learned, weights) -> {name: array (1, draws, number)}`: what is told of the draws.
+        `(draws, learned, weights) -> {name: array (1, draws, number)}`: summaries of the draws.
     surveyed
-        Whether `learn` and `sample` take, as `survey`, the `molehill.synthesis.survey_fit.Survey` that the records are
-        from, and their weights are then the risk weights alone. Otherwise what they are given is the product of risk
-        and design weights, and nothing is corrected.
+        Whether `learn` and `sample` take a `molehill.synthesis.survey_fit.Survey` as `survey`; their weights are then
+        the risk weights alone. Otherwise they get the product of risk and survey weights, without variance correction.
     compare_releases
-        `(draws, learned, weights, rows, places, releases, seed) -> array (releases, rows)`: how much likelier a release
-        whose tables begin with the draws at `places` would be without a record, as a logarithm, in so many releases
-        simulated with it. One that is `surveyed` is given the survey, as it is to `sample`. See
-        `molehill.synthesis.sampling.removal`.
+        `(draws, learned, weights, rows, places, releases, seed) -> array (releases, rows)`: for simulated releases
+        whose datasets start at the draws `places`, the log ratio of their probability without a record to that with it;
+        with `survey` if `surveyed`. See `molehill.synthesis.sampling.removal`.
     find_deciding
-        `(table, weights, learned, rows) -> array (rows)`: which of some records decide by being there what values can
-        be released at all, such as one that is released because so many records share it: what is released then shows
-        that the record was there. With the survey, where it is `surveyed`.
+        `(table, weights, learned, rows) -> array (rows)`: which records determine by their presence what values can be
+        released, for example a value released because many records have it; with `survey` if `surveyed`.
     compare_guesses
-        `(draws, learned, weights, rows, guesses, places, releases, seed) -> array (releases, rows, guesses)`: the same
-        of other values. `guesses` are inputs, one for each guess, in which the rows have their guessed values.
+        `(draws, learned, weights, rows, guesses, places, releases, seed) -> array (releases, rows, guesses)`: as
+        `compare_releases`, for other values of the rows; `guesses` are inputs, one per guess.
     """
 
     sensitive: Sequence[str] | str
@@ -215,26 +208,26 @@ class DirectSynthesizer:
 
 @dataclass(frozen=True, eq=False)
 class Composite:
-    """Synthesizers that share no parameter, and a rule that joins what they predict: each is fitted on its own.
+    """Several synthesizers without shared parameters, fitted separately, and a function that joins their predictions.
 
     Attributes
     ----------
     sensitive
-        The columns that it replaces, one name or several.
+        The variables to synthesize, one name or several.
     parts
-        `(table) -> {name: Synthesizer}`: which parts the table needs.
+        `(table) -> {name: Synthesizer}`: the parts that the data need.
     join
         `({name of part: values}, {name of part: Learned}) -> values`, both values as in `Prediction`.
     name, words, options
-        As in `Synthesizer`; an option goes to the parts that have it.
+        As in `Synthesizer`; an option is passed to the parts that have it.
     unweighted
-        Parts that are fitted as if every record had the risk weight 1; the weights of a survey are theirs too.
+        Parts fitted with risk weight 1 for every record; survey weights still apply.
     optional
-        Parts that `join` can do without, where no record that they speak of has a weight.
+        Parts that `join` does not need if no record they apply to has a positive weight.
     missing
-        As in `Synthesizer`: a value that is missing is NaN, or the code -1.
+        As in `Synthesizer`; a missing value is NaN, or the code -1.
     coded_by
-        Of a categorical column the part whose codes its values are.
+        For a categorical variable, the part that defines the codes.
     """
 
     sensitive: Sequence[str] | str
@@ -258,66 +251,64 @@ Link = Synthesizer | DirectSynthesizer | Composite
 def _check_sensitive(given: Any) -> tuple[str, ...]:
     names = check_names("sensitive", given)
     if not names:
-        raise InputError("sensitive", "no column is named", "Name the columns that the model replaces")
+        raise InputError("sensitive", "no variable is named", "Name the variables that the model synthesizes")
     return names
 
 
 @dataclass(frozen=True, eq=False)
 class SequentialSynthesizer:
-    """Synthesizers of several columns, drawn one after the other.
+    """Sequential synthesis: synthesizers of several variables in synthesis order.
 
-    Each is fitted on its own, to the true values of its predictors. In drawing, a predictor that a synthesizer before
-    it replaces has its synthetic values: the inputs are made again from the table as far as it is drawn
-    (`Learned.again`). A column that is replaced later cannot be a predictor: what a synthesizer learns from is the
-    table without it. With independent priors the product of these conditionals, all raised to the record's weight, is
-    the pseudo posterior of the joint model.
+    Each is fitted separately to the true values of its predictors. When drawing, predictors that were synthesized
+    before have their synthetic values (`Learned.again`). A variable synthesized later cannot be a predictor. With
+    independent priors the product of these conditionals, raised to the records' weights, is the joint pseudo posterior.
 
     Attributes
     ----------
     links
-        The synthesizers in the order of drawing; no two replace the same column.
+        The synthesizers in synthesis order; no two synthesize the same variable.
     rules
-        What every drawn record keeps to: by construction where a synthesizer can draw within a support, and by drawing
-        the record again where not.
+        Edit rules of every drawn record, met by construction where a synthesizer can draw within a support, otherwise
+        by rejection sampling.
     """
 
     links: tuple[Link, ...]
     rules: Rules = field(default_factory=Rules)
 
     def __post_init__(self) -> None:
-        remedy = "Give synthesizers in the order of drawing, such as SequentialSynthesizer((first, second))"
+        remedy = "Give synthesizers in synthesis order, for example SequentialSynthesizer((first, second))"
         if not isinstance(self.links, Iterable | Link):
             raise InputError("links", f"it is of type {type(self.links).__name__}, not synthesizers", remedy)
         links = (self.links,) if isinstance(self.links, Link) else tuple(self.links)
         if not links:
-            raise InputError("links", "it holds no synthesizer", remedy)
+            raise InputError("links", "it contains no synthesizer", remedy)
         for link in links:
             if not isinstance(link, Link):
-                problem = f"it holds something of type {type(link).__name__}, not a synthesizer"
+                problem = f"it contains something of type {type(link).__name__}, not a synthesizer"
                 raise InputError("links", problem, remedy)
         object.__setattr__(self, "links", links)
 
     @property
     def sensitive(self) -> tuple[str, ...]:
-        """The columns that it replaces, in the order of drawing."""
+        """The synthesized variables, in synthesis order."""
         return tuple(name for link in self.links for name in link.sensitive)
 
     @property
     def name(self) -> str:
-        """What it is called: its links in their order."""
+        """Names of the synthesizers, in synthesis order."""
         return ", ".join(link.name for link in self.links)
 
     @property
     def words(self) -> str:
-        """What it is, for a methods note."""
+        """Description for the methods note."""
         own = {link.words for link in self.links}
         if len(own) == 1 and len(self.links) > 1:
-            return f"{own.pop()} for each of these columns, one after the other"
+            return f"{own.pop()} for each of these variables, sequentially"
         return "; then ".join(f"{link.words} ({', '.join(link.sensitive)})" for link in self.links)
 
     @property
     def options(self) -> dict[str, Any]:
-        """The options of its links."""
+        """Options of all synthesizers."""
         return {name: value for link in self.links for name, value in link.options.items()}
 
 

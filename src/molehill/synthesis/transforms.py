@@ -1,4 +1,4 @@
-"""The scales on which amounts are modelled: there, and back again. Arrays of NumPy and of JAX are taken as they are."""
+"""Transformations of amounts and their inverses, for NumPy and JAX arrays."""
 
 from typing import Any, Literal, get_args
 
@@ -9,23 +9,22 @@ from molehill.errors import InputError
 
 Transform = Literal["identity", "log", "signed", "root"]
 TRANSFORMS = get_args(Transform)
-# Incomes lie between their logarithms, which have a long lower tail, and themselves.
+# The sixth root: between the logarithm, which gives incomes a long lower tail, and the identity.
 ROOT = 6
-# How much better a scale must be than logarithms in the log-likelihood of all records, to be preferred to them; at how
-# many quantiles that is looked at, and by how many steps of EM.
+# Gain in log-likelihood over logarithms that the root needs; number of quantiles, and of EM steps, to compute it.
 CLEARLY, QUANTILES, STEPS = 5.0, 5_000, 50
-# Share of the amounts on either side that is taken to be no further out: one tiny amount must not choose for all.
+# Share of the amounts at either end that is clipped, so that one tiny amount does not determine the choice.
 OUTERMOST = 0.001
-# Scales of positive amounts only.
+# For positive amounts only.
 POSITIVE: tuple[Transform, ...] = ("log", "root")
 Support = tuple[float, float]
 
 
 def usual_transform(values: Floats) -> Transform:
-    """Choose logarithms or roots for amounts that are all positive, and else logarithms of either sign.
+    """Choose the transformation: "log" or "root" for positive amounts, otherwise "signed" (sign(y) log(1 + |y|)).
 
-    Roots, if two normal components describe them clearly better: a third one would be spent on the long lower tail that
-    logarithms give to incomes, and would release a long upper tail as well.
+    "root" if a mixture of two normal components fits the transformed amounts clearly better: on the log scale a third
+    component would be needed for the long lower tail of incomes, and the upper tail would be too long.
 
     Examples
     --------
@@ -44,7 +43,7 @@ def usual_transform(values: Floats) -> Transform:
 
 
 def _likelihood(values: Floats, transform: Transform) -> float:
-    """Mean log-likelihood of positive amounts, of which two normal components describe the transformed ones."""
+    """Mean log-likelihood of positive amounts under a mixture of two normals on the transformed scale."""
     moved = apply_transform(values, transform)
     centre, scale = moved.mean(), moved.std()
     slope = np.log(values) * (1 / ROOT - 1) - np.log(ROOT) if transform == "root" else -np.log(values)
@@ -55,7 +54,7 @@ def _likelihood(values: Floats, transform: Transform) -> float:
     for _ in range(STEPS):
         number = shares.sum(axis=0)
         mean = z @ shares / number
-        # The least variance keeps a component from shrinking onto a heap of round amounts.
+        # A minimum variance, so that a component does not collapse onto a heap of round amounts.
         variance = (shares * (z[:, None] - mean) ** 2).sum(axis=0) / number + 0.01
         logs = np.log(number / len(z)) - 0.5 * (np.log(2 * np.pi * variance) + (z[:, None] - mean) ** 2 / variance)
         shares = np.exp(logs - np.logaddexp.reduce(logs, axis=1, keepdims=True))
@@ -63,7 +62,7 @@ def _likelihood(values: Floats, transform: Transform) -> float:
 
 
 def apply_transform(values: Any, transform: Transform) -> Any:
-    """Take amounts to the scale of the model.
+    """Transform amounts to the scale of the model.
 
     Examples
     --------
@@ -79,7 +78,7 @@ def apply_transform(values: Any, transform: Transform) -> Any:
 
 
 def restore(values: Any, transform: Transform) -> Any:
-    """Bring values back from the scale of the model."""
+    """Invert `apply_transform`."""
     of = values.__array_namespace__()
     if transform == "log":
         return of.exp(values)
@@ -91,7 +90,7 @@ def restore(values: Any, transform: Transform) -> Any:
 def transformed_support(support: Support, transform: Transform) -> Support:
     """The support on the scale of the model."""
     if transform in POSITIVE and support[1] <= 0:
-        raise InputError("upper", f"it is not positive, but {transform!r} is asked for", "Give a positive one, or none")
+        raise InputError("upper", f"it is not positive, as {transform!r} requires", "Give a positive bound, or none")
     if transform == "log":
         low, high = (np.log(end) if end > 0 else -np.inf for end in support)
         return float(low), float(high)

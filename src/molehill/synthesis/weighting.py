@@ -1,4 +1,4 @@
-"""The pseudo likelihood: each observed record raised to its weight."""
+"""The pseudo likelihood: every record's likelihood raised to its weight."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -23,31 +23,31 @@ class _Weigh(Messenger):
         if shape != records:
             raise InputError(
                 "model",
-                f"the observed site {msg['name']!r} has terms of shape {shape}, not one for each record {records}",
-                "Sample it in a plate over the records, without .to_event, and with no other plate around it",
+                f"the observed site {msg['name']!r} has terms of shape {shape}, not one per record {records}",
+                "Sample it in a plate over the records, without .to_event and without another plate around it",
             )
-        # A record of weight 0 is left out even where its density is zero or not a number.
+        # A record of weight 0 is left out even if its density is zero or NaN.
         msg["fn"] = msg["fn"].mask(self.weights > 0)
         msg["scale"] = self.weights if msg.get("scale") is None else self.weights * msg["scale"]
 
 
 def _is_change_of_variables(msg: Mapping[str, Any]) -> bool:
-    """Whether a site is NumPyro's own log determinant of an unconstrained latent site: part of the prior."""
+    """Whether a site is NumPyro's log determinant of a transformed latent site, which belongs to the prior."""
     return bool(msg["infer"].get("is_auxiliary")) and re.fullmatch("_.*_log_det", msg["name"]) is not None
 
 
 def weight_likelihood(model: Callable[..., Any], weights: Any) -> Callable[..., Any]:
-    """Raise each observed record's likelihood to its weight, and touch nothing else.
+    """Raise the likelihood of every record to its weight; the prior is unchanged.
 
-    The pseudo posterior of the paper's equation 4: the product of `p(y_i | x_i, theta) ** weight_i` times the prior. A
-    weight of 0 leaves the record out, 2 counts it twice.
+    This gives the pseudo posterior of the paper's equation 4: the product of `p(y_i | x_i, theta) ** weight_i` times
+    the prior. Weight 0 leaves the record out, weight 2 counts it twice.
 
     Parameters
     ----------
     model
         Any NumPyro model whose observed sites have one term per record.
     weights
-        One number per record, from 0 up.
+        One number per record, 0 or larger.
 
     Examples
     --------
@@ -66,7 +66,7 @@ def weight_likelihood(model: Callable[..., Any], weights: Any) -> Callable[..., 
 
 
 def who_counts(weights: Floats) -> Booleans:
-    """Say which records a model learns from: those with a weight, and all of them where none has one.
+    """Which records a model learns from: those with a positive weight, or all if there is none.
 
     Examples
     --------

@@ -1,1 +1,1 @@
-"""Tables: frames and files to tables and back, what every column is, patterns, intervals, simulated populations."""
+"""Datasets: reading and writing, kinds of variables, patterns, intervals over datasets, simulated populations."""

@@ -1,7 +1,8 @@
-"""What cells of text say: numbers with their marks, dates with their form, and codes that stand for a missing value.
+"""Cells of text files: numbers with their marks, dates with their format, and codes for missing values.
 
-A column is read as text first. It becomes numbers or dates if all its cells are; a column that mostly is, but for some
-cells, stays text, and nobody may take it for a category: `stray_cells` says where, and `declare_missing` mends it.
+Columns are read as text. A column becomes numbers or dates if all its cells are; a column in which most cells are stays
+text, but is not treated as categorical: `stray_cells` finds the other cells, and `declare_missing` declares them
+missing.
 """
 
 import re
@@ -23,15 +24,15 @@ from molehill.tables.table import Dialect, Table, find_columns, series_from_arro
 # Arrow makes these functions while it is imported: type checkers do not see them.
 pc: Any = pyarrow.compute
 
-# From this share of its cells on, a column is one of numbers (or dates) with stray cells, and no category.
+# With at least this share of numbers (or dates), the other cells of a column are stray cells.
 MOSTLY = 0.8
-# At most so many different numbers, each so often on average, are codes of categories.
+# Codes of categories: maximum number of distinct numbers, and minimum mean frequency.
 FEW, REPEATS = 10, 5
 _HEAD = 100
 _LOOKED_AT = 2_000
 _DIGITS = 1_000
 
-# Decimal and thousands mark, the plain reading first; of two that fit, the one that needs fewer marks comes first.
+# Decimal mark and thousands separator; readings with fewer marks come first.
 READINGS = ((".", ""), (",", ""), (".", ","), (",", "."), (".", " "), (",", " "), (".", "'"), (",", "'"))
 _SPACES, _APOSTROPHES = " \u00a0\u2009\u202f", "'\u2019"
 _ANY_NUMBER = re.compile(
@@ -39,13 +40,13 @@ _ANY_NUMBER = re.compile(
     r"|[+-]?(?:inf|infinity)",
     re.ASCII | re.IGNORECASE,
 )
-# Codes that a cast would take for numbers: 007, 0x1F, and more digits than a number has.
+# Codes that a cast would convert to numbers: 007, 0x1F, and numbers with too many digits.
 _CODES = {pa.int64(): r"^[+-]?0[0-9xX]", pa.float64(): r"^[+-]?(0[0-9xX]|\d{19,}$)"}
 _CODE = re.compile(r"[+-]?0\d|[+-]?\d{19,}$", re.ASCII)
 _DATE = re.compile(
     r"(\d{4}|\d{1,2})([-/.])(\d{1,2})\2(\d{4}|\d{1,2})(?:([T ])(\d{2}:\d{2})(:\d{2})?(\.\d{1,6})?)?", re.ASCII
 )
-# In small letters and without a full stop at the end; in the larger languages of official statistics.
+# Lower case without final full stop, in the main languages of official statistics.
 _WORDS = (
     "na|n/a|n.a|n. a|nan|null|none|nil|#n/a|#null!|#value!|#ref!|-|--|---|\u2013|\u2014|.|..|...|?|??|???|*|**|/|"
     ":|unknown|missing|refused|refusal|no answer|not applicable|not available|not stated|not reported|"
@@ -62,7 +63,7 @@ _MISSING_WORDS = frozenset(_WORDS.split("|"))
 
 @dataclass(frozen=True)
 class Settled:
-    """Columns of text as what they say, and the marks by which they said it."""
+    """Columns converted to numbers and dates, and the marks and formats found."""
 
     columns: Mapping[str, pa.ChunkedArray]
     decimal: str
@@ -78,21 +79,21 @@ def settle(
     thousands: str | None = None,
     separator: str = ",",
 ) -> Settled:
-    """Turn columns of text into numbers and dates where all their cells are.
+    """Convert columns of text to numbers and dates where all their cells are.
 
-    A column says by its own cells which marks it has: 12,5 has a decimal comma, 1,234,567 has not. Where it can be
-    read in two ways, as 1.234, the other columns decide; a column that has whole numbers below a thousand beside
-    numbers such as 1.250 has marks between thousands, for a number with decimals would not end in 0; a semicolon
-    between cells goes with a decimal comma. Without any of this the point is the decimal mark.
+    Marks are found from the cells of a column: 12,5 has a decimal comma, 1,234,567 has not. Where both are possible, as
+    in 1.234, the other columns decide; a column with whole numbers below a thousand and numbers such as 1.250 has
+    thousands separators, because decimals would not end in 0; a semicolon as separator goes with a decimal comma.
+    Otherwise the decimal mark is the point.
 
     Parameters
     ----------
     columns
-        The columns as text, missing where they are missing.
+        The columns as text, with nulls for missing.
     decimal, thousands
-        The marks, if they are known; `thousands=""` says that there are none.
+        The marks, if known; `thousands=""` for none.
     separator
-        What stands between the cells.
+        Separator of the cells.
     """
     allowed = [reading for reading in READINGS if _allows(reading, decimal, thousands)]
     fitting = {name: _fitting_readings(column, allowed) for name, column in columns.items()}
@@ -112,7 +113,7 @@ def settle(
 
 
 def settle_dates(columns: Mapping[str, pa.ChunkedArray]) -> Settled:
-    """Turn columns of text into dates where all their cells are."""
+    """Convert columns of text to dates where all their cells are."""
     found = {name: dates for name, column in columns.items() if (dates := _dates(column)) is not None}
     done = dict(columns) | {name: moments for name, (moments, _) in found.items()}
     return Settled(done, ".", "", (), {name: form for name, (_, form) in found.items()})
@@ -120,7 +121,7 @@ def settle_dates(columns: Mapping[str, pa.ChunkedArray]) -> Settled:
 
 @dataclass(frozen=True)
 class _Fit:
-    """The readings by which most cells of a column are numbers, whether all are, and the plain numbers if they are."""
+    """Readings by which most cells of a column are numbers, whether all are, and the numbers if no marks are needed."""
 
     readings: tuple[tuple[str, str], ...] = ()
     whole: bool = False
@@ -133,7 +134,7 @@ def _fitting_readings(column: pa.ChunkedArray, allowed: Sequence[tuple[str, str]
         return _Fit((), whole=True, numbers=number)
     head = [text.strip() for text in column.drop_null()[:_HEAD].to_pylist()]
     if number is not None and (".", "") in allowed:
-        # Mostly one of the first cells shows that the point is no mark between thousands.
+        # Usually one of the first cells shows that the point is not a thousands separator.
         pointed = [text for text in head if "." in text]
         other = [reading for reading in allowed if reading[1] == "."]
         if not other or not all(re.fullmatch(_pattern(*other[0]), text) for text in pointed):
@@ -150,7 +151,7 @@ def _fitting_readings(column: pa.ChunkedArray, allowed: Sequence[tuple[str, str]
 
 
 def _elect(columns: Mapping[str, pa.ChunkedArray], fitting: Mapping[str, _Fit], separator: str) -> str:
-    """Settle the decimal mark of the file by the columns that can be read in one way only."""
+    """Determine the decimal mark of the file from the columns with a single reading."""
     votes: Counter[str] = Counter()
     unsure: Counter[str] = Counter()
     for name, fit in fitting.items():
@@ -158,14 +159,14 @@ def _elect(columns: Mapping[str, pa.ChunkedArray], fitting: Mapping[str, _Fit], 
         if len(decimals) == 1:
             votes.update(decimals)
         elif decimals:
-            # The mark that is either: with it as the decimal mark no other is needed.
+            # The ambiguous mark.
             mark = fit.readings[0][0] if fit.readings[0][1] == "" else ""
-            # Codes such as 007 are numbers by any mark, for they have none.
+            # Codes such as 007 contain no mark.
             mark = mark if mark and pc.any(pc.match_substring(columns[name], mark)).as_py() else ""
             thousands = bool(mark) and _has_round_thousands(columns[name], mark)
             votes.update([({".", ","} - {mark}).pop()] if thousands else [])
-            # Whoever marks thousands marks all. In a file that commas separate, one that is no separator has to be
-            # quoted: there only people who write thousands by hand, some with a mark, go to that length.
+            # Thousands are separated in all numbers or none. In a comma-separated file such numbers have to be quoted,
+            # which suggests manual and inconsistent separators.
             bare = not thousands and mark and separator != "," and _has_bare_thousands(columns[name])
             votes.update([mark] if bare else [])
             unsure.update([mark] if mark and not thousands else [])
@@ -195,7 +196,7 @@ def _kind_of_mark(mark: str) -> str:
 
 @cache
 def _pattern(decimal: str, thousands: str) -> str:
-    """Give the pattern of a number that is written with these marks."""
+    """Pattern of a number with these marks."""
     marks = {" ": f"[{_SPACES}]", "'": f"[{_APOSTROPHES}]", "": ""}.get(thousands, re.escape(thousands))
     whole = rf"(?:[0-9]+|[1-9][0-9]{{0,2}}(?:{marks}[0-9]{{3}})+)" if thousands else "[0-9]+"
     point = re.escape(decimal)
@@ -203,13 +204,13 @@ def _pattern(decimal: str, thousands: str) -> str:
 
 
 def _share(column: pa.ChunkedArray, reading: tuple[str, str]) -> float:
-    """Give the share of the cells that are numbers by a reading."""
+    """Share of the cells that are numbers by a reading."""
     bare = _trimmed(column)
     return pc.mean(pc.match_substring_regex(bare, _pattern(*reading))).as_py() or 0.0
 
 
 def _trimmed(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Take blanks away, and cells that are nothing else."""
+    """Strip white space; empty cells become null."""
     bare = pc.utf8_trim_whitespace(column)
     return pc.if_else(pc.equal(bare, ""), pa.scalar(None, pa.string()), bare)
 
@@ -223,7 +224,7 @@ def _without_marks(column: pa.ChunkedArray, reading: tuple[str, str]) -> pa.Chun
 
 
 def _mark(column: pa.ChunkedArray, thousands: str) -> str:
-    """Give the very character between the thousands of a column, empty if no number has one."""
+    """The thousands separator used in a column; empty if there is none."""
     if not thousands:
         return ""
     for mark in {" ": _SPACES, "'": _APOSTROPHES}.get(thousands, thousands):
@@ -233,12 +234,12 @@ def _mark(column: pa.ChunkedArray, thousands: str) -> str:
 
 
 def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
-    """Give numbers with a decimal point, None if some cell is none."""
+    """Numbers with a decimal point; None if a cell is not a number."""
     head = column[:_HEAD]
     for trim in (lambda cells: cells, _trimmed):
         for kind, codes in _CODES.items():
             try:
-                # A cast that fails is slow, and mostly the first cells tell.
+                # A failing cast is slow, and the first cells usually show it.
                 trim(head).cast(kind)
                 cells = trim(column)
                 numbers = cells.cast(kind)
@@ -250,7 +251,7 @@ def _numbers(column: pa.ChunkedArray) -> pa.ChunkedArray | None:
 
 
 def check_digits(column: pa.ChunkedArray, name: str) -> None:
-    """Refuse a cell with more digits than any number has."""
+    """Raise an error for a cell with too many digits."""
     longest = pc.max(pc.binary_length(column)).as_py() or 0
     if longest <= _DIGITS:
         return
@@ -266,7 +267,7 @@ def check_digits(column: pa.ChunkedArray, name: str) -> None:
 
 
 def _dates(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str] | None:
-    """Give moments and their form, None if some cell is no date, or if day and month cannot be told apart."""
+    """Timestamps and their format; None if a cell is not a date, or if day and month are ambiguous."""
     first = column.drop_null()[:1].to_pylist()
     shape = _DATE.fullmatch(first[0].strip()) if first else None
     if shape is None:
@@ -274,7 +275,7 @@ def _dates(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, str] | None:
     coded: Any = pa.chunked_array([_trimmed(column).combine_chunks()]).chunk(0).dictionary_encode()
     texts = coded.dictionary.to_pylist()
     matches = [_DATE.fullmatch(text) for text in texts]
-    # One shape: the same separator, the year on the same side, the same parts of the time of day.
+    # All cells must have the same separator, position of the year, and parts of the time.
     kept = {(m[2], len(m[1]) == 4, m[5], m[7] is None, m[8] is None) if m else None for m in matches}
     if len(kept) > 1 or None in kept:
         return None
@@ -291,7 +292,7 @@ def _date_form(texts: list[str], matches: list[re.Match[str]], shape: re.Match[s
     if len(shape[1]) == 4:
         orders, parts = ["%Y{0}%m{0}%d"], (3, 4)
     elif len(shape[4]) == 4:
-        # With points it is the day that comes first, wherever they are used.
+        # With points, the day comes first.
         orders, parts = ["%d{0}%m{0}%Y", *(["%m{0}%d{0}%Y"] if mark != "." else [])], (1, 3)
     else:
         return "", None
@@ -309,7 +310,7 @@ def _date_form(texts: list[str], matches: list[re.Match[str]], shape: re.Match[s
 
 
 def write_dates(column: pa.ChunkedArray, form: str | None) -> pa.ChunkedArray:
-    """Write moments as text, in a form if it tells all of them, else as ISO dates and times."""
+    """Write timestamps as text in a format, or in ISO format if it would lose information."""
     if pa.types.is_timestamp(column.type) and column.type.tz is not None:
         return column.cast(pa.string())
     moments = column.cast(pa.timestamp("us"))
@@ -317,31 +318,31 @@ def write_dates(column: pa.ChunkedArray, form: str | None) -> pa.ChunkedArray:
         pc.all(pc.equal(moments, pc.floor_temporal(moments, unit=unit))).as_py() is not False
         for unit in ("day", "minute", "second")
     )
-    told = days or (form is not None and ("%f" in form or ("%S" in form and seconds) or ("%M" in form and minutes)))
-    if not told or form is None:
+    exact = days or (form is not None and ("%f" in form or ("%S" in form and seconds) or ("%M" in form and minutes)))
+    if not exact or form is None:
         form = "%Y-%m-%d" if days else "%Y-%m-%d %H:%M:%S" if seconds else "%Y-%m-%d %H:%M:%S.%f"
-    # Arrow writes the fraction of a second with %S, if the clock has one.
+    # Arrow writes fractions of a second with %S if the type has them.
     clock = moments if "%f" in form else moments.cast(pa.timestamp("s"), safe=False)
     texts = pc.strftime(clock, form.replace("%-", "%").replace(".%f", ""))
     bare = r"^0?(\d+)([-/.])0?(\d+)([-/.])0?(\d+)"
     return pc.replace_substring_regex(texts, bare, r"\1\2\3\4\5") if "%-d" in form else texts
 
 
-# Cells that are no numbers.
+# Stray cells.
 
 
 @dataclass(frozen=True)
 class StrayCells:
-    """Cells that are not what the rest of their column is.
+    """Cells of another kind than the rest of their column.
 
     Attributes
     ----------
     rows
-        Their rows; the first record is row 1.
+        Their rows, from 1.
     texts
-        What stands in them, each once, the most frequent first. Values of the table: not for messages.
+        Their distinct texts, the most frequent first; these are values, not for messages.
     others
-        What the other cells are: "numbers" or "dates".
+        Kind of the other cells: "numbers" or "dates".
     """
 
     rows: tuple[int, ...] = ()
@@ -350,15 +351,15 @@ class StrayCells:
 
 
 def stray_cells(table: Table, name: str) -> StrayCells:
-    """Find the cells that keep a column from being numbers, or dates; none unless at least four of five cells are such.
+    """Find the cells of a column that are not numbers (or dates), if at least four of five cells are.
 
-    A column of codes has none: leading zeros and one length, as of postcodes; or few whole numbers, each often,
-    beside words that do not mean that something is missing, as "6+" at the end of a count of persons.
+    Not for columns of codes: those with leading zeros and constant length, such as postcodes, or with few frequent
+    whole numbers and words that do not mean missing, such as "6+" at the end of a count of persons.
 
     Parameters
     ----------
     table
-        The table.
+        The dataset.
     name
         A column of it.
 
@@ -390,17 +391,17 @@ def stray_cells(table: Table, name: str) -> StrayCells:
 
 
 def _factorize_cells(column: pd.Series) -> tuple[np.ndarray, np.ndarray]:
-    """Number the cells of a column, as `pandas.factorize` does; of text every different one is looked at once."""
+    """As `pandas.factorize`, for cells; every distinct text is examined once."""
     if not isinstance(column.dtype, pd.StringDtype):
         return pd.factorize(np.array([_as_cell(value) for value in column], dtype=object))
     codes, texts = pd.factorize(column)
-    # Cells that differ in the spaces around them are one.
+    # Cells that differ in surrounding spaces only are equal.
     merged, uniques = pd.factorize(np.array([_as_cell(value) for value in texts], dtype=object))
     return merged[codes], uniques
 
 
 def judge_cells(cells: list[str], counts: np.ndarray) -> tuple[np.ndarray, str]:
-    """Say which of the different cells of a column, each so often there, keep it from being numbers, or dates."""
+    """Which of the distinct cells of a column are stray, given their counts."""
     for others, fits in (("numbers", _is_number), ("dates", lambda cell: _DATE.fullmatch(cell) is not None)):
         good = np.array([fits(cell) for cell in cells], dtype=bool)
         if MOSTLY * counts.sum() <= counts[good].sum() < counts.sum():
@@ -411,7 +412,7 @@ def judge_cells(cells: list[str], counts: np.ndarray) -> tuple[np.ndarray, str]:
 
 
 def numbers_as_text(table: Table, name: str) -> bool:
-    """Whether a column of text holds numbers only, more and other ones than a list of codes would have."""
+    """Whether a column of text contains only numbers, and is not a list of codes."""
     column = table.frame[name]
     if not _may_have_text(column):
         return False
@@ -419,7 +420,7 @@ def numbers_as_text(table: Table, name: str) -> bool:
 
 
 def are_numbers(cells: Sequence[str]) -> bool:
-    """Whether the different cells of a column of text are numbers, more and other ones than a list of codes has."""
+    """Whether the distinct cells of a column are numbers, and not a list of codes."""
     same = len({len(cell) for cell in cells}) == 1 and all(cell.isdigit() for cell in cells)
     return len(cells) > FEW and not same and all(map(_is_number, cells))
 
@@ -436,7 +437,7 @@ def _may_have_text(column: pd.Series) -> bool:
 def _as_cell(value: Any) -> str:
     if isinstance(value, str):
         return value.strip()
-    # A number among text says as much as its digits; what else there is says no number.
+    # A number among text is written with its digits.
     return repr(value) if isinstance(value, int | float) and not isinstance(value, bool) else "other"
 
 
@@ -455,11 +456,11 @@ def _are_codes(cells: list[str], counts: np.ndarray, good: np.ndarray) -> bool:
 
 
 def check_header(header: Sequence[str], records: Sequence[Sequence[str]]) -> None:
-    """Refuse a first line that is a record: its values would be shown as names, and be published.
+    """Raise an error if the first line is a record: its values would be published as names.
 
-    One name is enough that is a date above dates, a number with a fraction or a sign above numbers, or an e-mail
-    address. So are several, a third of all at least, that are whole numbers above numbers, or one of the values below.
-    Whole numbers in even steps, and years, are names as wide tables have them.
+    One name is enough that is a date above dates, a number with a fraction or sign above numbers, or an e-mail address;
+    otherwise at least a third of the names must be whole numbers above numbers, or values of their columns. Evenly
+    spaced whole numbers, and years, are accepted as names of wide data.
 
     Parameters
     ----------
@@ -476,8 +477,8 @@ def check_header(header: Sequence[str], records: Sequence[Sequence[str]]) -> Non
     sure = [_is_surely_cell(name, cells) for name, cells in seen]
     may = [_may_be_cell(name, cells) and not (series and name.isdigit()) for name, cells in seen]
     if any(sure) or sum(may) >= min(max(2, len(names) / 3), max(1, len(names) / 2)):
-        problem = "its first line looks like a record, and not like the names of the columns"
-        remedy = "Write a line with the names above it; a name may not be a number or a value of its own column"
+        problem = "its first line looks like a record, not like names of columns"
+        remedy = "Add a line of names above it; a name must not be a number or a value of its own column"
         raise InputError("path", problem, remedy)
 
 
@@ -491,7 +492,7 @@ def _is_surely_cell(name: str, below: Sequence[str]) -> bool:
 
 
 def _may_be_cell(name: str, below: Sequence[str]) -> bool:
-    # A box to tick has its name below it, or nothing.
+    # A check box has its name or nothing as value.
     if name and name in below and len({*below} - {""}) > 1:
         return True
     numeric = re.fullmatch(r"\d+", name, re.ASCII) is not None
@@ -499,12 +500,12 @@ def _may_be_cell(name: str, below: Sequence[str]) -> bool:
 
 
 def _mostly(cells: Sequence[str], fits: Callable[[str], bool]) -> bool:
-    told = [cell for cell in cells if not means_missing(cell)]
-    return bool(told) and sum(map(fits, told)) >= MOSTLY * len(told)
+    present = [cell for cell in cells if not means_missing(cell)]
+    return bool(present) and sum(map(fits, present)) >= MOSTLY * len(present)
 
 
 def means_missing(text: str) -> bool:
-    """Whether a text is a usual way to say that something is missing, in one of several languages.
+    """Whether a text is a usual word for a missing value, in one of several languages.
 
     Examples
     --------
@@ -515,18 +516,18 @@ def means_missing(text: str) -> bool:
     return not plain or plain in _MISSING_WORDS or plain.rstrip(".") in _MISSING_WORDS
 
 
-# Codes that stand for a missing value.
+# Codes for missing values.
 
 
 def find_missing_codes(table: Table) -> dict[str, tuple[float | str, ...]]:
-    """Propose, for every column, the cells that probably stand for a missing value. A person should look at them.
+    """Propose codes for missing values of every variable, to be confirmed by the user.
 
-    `explain_missing_codes` has the rules, and gives the evidence with each code.
+    `explain_missing_codes` documents the rules, and returns the evidence.
 
     Parameters
     ----------
     table
-        The table.
+        The dataset.
 
     Examples
     --------
@@ -538,29 +539,27 @@ def find_missing_codes(table: Table) -> dict[str, tuple[float | str, ...]]:
 
 
 def explain_missing_codes(table: Table) -> dict[str, dict[float | str, str]]:
-    """Propose, for every column, the cells that probably stand for a missing value, each with what speaks for it.
+    """Propose codes for missing values of every variable, with the evidence for each.
 
-    - In a column that is numbers otherwise, or dates: text without a digit, such as n/a, ? and keine Angabe; the same
-      text in columns of categories.
-    - Numbers such as -9, -99 and 9999 that occur twice and stand apart: above all others by more than these spread, or
-      negative where nothing else is, and further from the others than these are from each other. A -1 below 0 and 1
-      is an infant, a loss or a score as well; it is a code only beside another code of its column, such as -9, or in
-      a short list of answers if two other columns have it as a code.
-    - In a column of numbers, some of them with value labels: those whose label says that something is missing, or that
-      lie outside the numbers without a label.
+    - Among numbers or dates: text without a digit, such as n/a, ? and keine Angabe; the same text in categories.
+    - Numbers such as -9, -99 and 9999 that occur at least twice and are separated from the others: above the maximum by
+      more than the range of the others, or negative where no other value is, and further away than the others are from
+      each other. A -1 below 0 and 1 can also be an infant, a loss or a score; it is a code only beside another code of
+      its variable, such as -9, or in a short list of answers if two other variables have it as a code.
+    - Among numbers with value labels: those whose label means missing, or that lie outside the unlabelled numbers.
 
-    What SPSS, Stata or SAS declare missing is missing already when it is read.
+    Values declared missing in SPSS, Stata or SAS files are missing when read.
 
     Parameters
     ----------
     table
-        The table.
+        The dataset.
 
     Examples
     --------
     >>> people = pd.DataFrame({"age": [31, 0, -1, 22, -1, 1, 2], "rooms": [3, 4, -9, 2, -9, 5, 1]})
     >>> explain_missing_codes(Table(people))
-    {'rooms': {-9: 'in 2 records, below 0 and apart from all other values'}}
+    {'rooms': {-9: 'in 2 records, below 0 and separated from all other values'}}
     """
     found: dict[str, dict[float | str, str]] = {}
     doubtful: dict[str, dict[float | str, int]] = {}
@@ -571,17 +570,17 @@ def explain_missing_codes(table: Table) -> dict[str, dict[float | str, str]]:
         else:
             stray = stray_cells(table, name)
             texts = [text for text in stray.texts if means_missing(text) or not re.search(r"\d", text)]
-            found[name] = dict.fromkeys(texts, f"text in a column of {stray.others}")
+            found[name] = dict.fromkeys(texts, f"text among {stray.others}")
     for name, codes in doubtful.items():
         for code, count in codes.items():
             others = sum(code in own for other, own in found.items() if other != name)
             if others >= _SEVERAL:
-                found[name][code] = f"in {count:,} records, and a code in {others:,} other columns"
-    # What stands for nothing among numbers does so in the categories of the same file.
+                found[name][code] = f"in {count:,} records, and a code in {others:,} other variables"
+    # Codes found among numbers also apply to categories.
     texts = {code for codes in found.values() for code in codes if isinstance(code, str)}
     for name in [name for name, codes in found.items() if texts and not codes and is_text(table.frame[name])]:
         same = sorted(texts & {*table.frame[name].dropna().astype(str).unique()})
-        found[name] = dict.fromkeys(same, "the same text stands among the numbers of another column")
+        found[name] = dict.fromkeys(same, "the same text occurs among the numbers of another variable")
     return {name: codes for name, codes in found.items() if codes}
 
 
@@ -591,11 +590,11 @@ def is_text(column: pd.Series) -> bool:
 
 
 def _numeric_codes(table: Table, name: str) -> tuple[dict[float | str, str], dict[float | str, int]]:
-    """Give codes with what speaks for each; and those of short lists for which nothing in the column speaks."""
+    """Codes with evidence; and candidates in short lists without evidence in the variable itself."""
     values = table.frame[name].to_numpy(dtype=np.float64, na_value=np.nan)
     unique, counts = np.unique(values[np.isfinite(values)], return_counts=True)
     labels = {code: label for code, label in table.value_labels.get(name, {}).items() if not isinstance(code, str)}
-    # All codes of two digits and more end in one of few ways, and most numbers do not.
+    # Pre-selection by the last two digits, for speed.
     coded = np.isin(np.abs(unique) % 100, _ENDS_OF_CODES) | ((unique >= -9) & (unique <= -1))
     coded[coded] = [_looks_like_code(value) for value in unique[coded]]
     labelled = np.isin(unique, np.array(list(labels), dtype=np.float64))
@@ -612,13 +611,13 @@ def _numeric_codes(table: Table, name: str) -> tuple[dict[float | str, str], dic
         has_label, repeated = labelled[place], coded[place] and count > 1
         records = f"in {count:,} record{'' if count == 1 else 's'}"
         if has_label and _label_means_missing(labels[value]):
-            codes[code] = f"{records}, its value label says so"
+            codes[code] = f"{records}, by its value label"
         elif has_label and not low <= value <= high:
-            codes[code] = f"{records}, it has a value label and lies outside the numbers without one"
+            codes[code] = f"{records}, with a value label and outside the range of unlabelled numbers"
         elif repeated and value > high + (high - low):
-            codes[code] = f"{records}, above all other values by more than these spread"
+            codes[code] = f"{records}, above all other values by more than their range"
         elif repeated and value < 0 <= low and alone[place]:
-            codes[code] = f"{records}, below 0 and apart from all other values"
+            codes[code] = f"{records}, below 0 and separated from all other values"
         elif repeated and value < 0 <= low and beside:
             codes[code] = f"{records}, below 0 beside another code"
         elif repeated and value < 0 <= low and len(plain) <= FEW:
@@ -627,8 +626,8 @@ def _numeric_codes(table: Table, name: str) -> tuple[dict[float | str, str], dic
 
 
 def _stand_apart(unique: np.ndarray, plain: np.ndarray) -> np.ndarray:
-    """Which negative values lie further from the next value above than the plain values lie from each other."""
-    # Of amounts a zero is no neighbour: the next amount is far.
+    """Which negative values are further from the next value above than the other values are from each other."""
+    # A zero of an amount is not counted as a neighbour.
     positive = plain[plain > 0]
     if len(positive) < 2:
         return np.zeros(len(unique), dtype=bool)
@@ -641,7 +640,7 @@ def _stand_apart(unique: np.ndarray, plain: np.ndarray) -> np.ndarray:
     return apart
 
 
-# Other columns in which a number is a code; the lowest values, which a code would be the next of; and what is far.
+# Minimum number of other variables with the same code; number of lowest values used for distances; and their factor.
 _SEVERAL, _LOWEST, _FAR = 2, 20, 10
 _ENDS_OF_CODES = (66, 77, 88, 97, 98, 99)
 
@@ -660,17 +659,16 @@ def _label_means_missing(label: str) -> bool:
 
 
 def declare_missing(table: Table, codes: Mapping[str, Sequence[float | str]]) -> Table:
-    """Make the cells with these codes missing, and the columns numbers or dates where nothing else is left in them.
+    """Set cells with these codes to missing, and convert columns that are then numbers or dates.
 
-    An empty list of codes only says that a column of text holds numbers. No record has the codes any more, and so they
-    have no labels.
+    An empty list of codes declares that a column of text contains numbers. Value labels of the codes are removed.
 
     Parameters
     ----------
     table
-        The table.
+        The dataset.
     codes
-        For every such column the cells that stand for a missing value, as they are in the file.
+        By variable, the codes for missing values, as they are in the file.
 
     Examples
     --------
@@ -687,7 +685,7 @@ def declare_missing(table: Table, codes: Mapping[str, Sequence[float | str]]) ->
         column = frame[name]
         if _is_numeric(column):
             absent = column.isin(_as_numbers(given))
-            # Beside a missing value only this kind of whole number stays whole.
+            # Nullable integers stay whole beside missing values.
             whole = absent.any() and isinstance(column.dtype, np.dtype) and column.dtype.kind in "iu"
             frame[name] = (column.astype("Int64") if whole else column).mask(absent)
         elif pd.api.types.is_datetime64_any_dtype(column.dtype):
@@ -696,7 +694,7 @@ def declare_missing(table: Table, codes: Mapping[str, Sequence[float | str]]) ->
             absent = _cells(column).isin(_as_texts(given))
             settled = _settle_again(column.astype(object).mask(absent, None), name, dialect)
             if settled is None:
-                # Text it stays; a code is no level of it any more.
+                # It stays text, without the codes as levels.
                 frame[name] = _without_levels(column.mask(absent))
             else:
                 untold = not any(map(pd.api.types.is_float_dtype, frame.dtypes))
@@ -707,14 +705,14 @@ def declare_missing(table: Table, codes: Mapping[str, Sequence[float | str]]) ->
 
 
 def _settle_again(column: pd.Series, name: str, dialect: Dialect | None) -> Settled | None:
-    """Settle a column of text once more, by the marks of its file; None if it stays text."""
+    """Convert a column of text again, by the marks of its file; None if it stays text."""
     present = column.dropna()
     if not len(present) or not present.map(lambda value: isinstance(value, str | int | float)).all():
         return None
     try:
         text = pa.chunked_array([pa.array(_cells(column).where(column.notna(), None), pa.string())])
     except UnicodeError:
-        # Half a character is no digit.
+        # Text with half a character is not a number.
         return None
     separator = dialect.separator if dialect else ","
     for decimal in (dialect.decimal, None) if dialect else (None,):
@@ -725,7 +723,7 @@ def _settle_again(column: pd.Series, name: str, dialect: Dialect | None) -> Sett
 
 
 def _with_marks(dialect: Dialect | None, settled: Settled, *, untold: bool) -> Dialect | None:
-    """Add the marks of a column; its decimal mark is that of the file if no other column has told it (`untold`)."""
+    """Add the marks of a column; its decimal mark becomes that of the file if `untold` by other columns."""
     if dialect is None:
         return None
     grouped = tuple(dict.fromkeys([*dialect.grouped, *settled.grouped]))
@@ -739,7 +737,7 @@ def _is_numeric(column: pd.Series) -> bool:
 
 
 def _cells(column: pd.Series) -> pd.Series:
-    # From a list: pandas would try to make text of what `map` gives, and text may hold half characters.
+    # From a list: with `map`, pandas would convert to text, which fails for half characters.
     cells = [value.strip() if isinstance(value, str) else str(value) for value in column.astype(object)]
     return pd.Series(cells, dtype=object)
 
@@ -750,8 +748,8 @@ def _as_numbers(codes: Sequence[float | str]) -> list[float]:
 
 
 def _as_moments(codes: Sequence[float | str], form: str | None) -> list[pd.Timestamp]:
-    told = (form or "%Y-%m-%d").replace("%-", "%")
-    moments = (pd.to_datetime(str(code), format=told, errors="coerce") for code in codes)
+    form = (form or "%Y-%m-%d").replace("%-", "%")
+    moments = (pd.to_datetime(str(code), format=form, errors="coerce") for code in codes)
     return [moment for moment in moments if not pd.isna(moment)]
 
 

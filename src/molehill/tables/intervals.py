@@ -1,4 +1,4 @@
-"""How far a figure would move if other tables had been drawn: intervals over the released tables."""
+"""Figures over released datasets, with intervals for the Monte Carlo variation between datasets."""
 
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -10,13 +10,13 @@ from scipy.special import stdtrit
 
 from molehill.arrays import Floats, freeze
 
-# Resampled runs, and how many are drawn for each one that is kept.
+# Number of resampled runs, and of candidates for each.
 RUNS = 100
 _CANDIDATES = 20
 
 
 class Figure(NamedTuple):
-    """A number with its interval; the ends are NaN where one table, or no chance at all, made it."""
+    """A number with its interval; the ends are NaN for a single dataset."""
 
     value: float
     low: float
@@ -24,16 +24,16 @@ class Figure(NamedTuple):
 
 
 def mean_over_tables(values: Floats, *, level: float = 0.95, least: float = -np.inf, most: float = np.inf) -> Figure:
-    """Average one value per table, with Student's t interval.
+    """Average one value per dataset, with Student's t interval.
 
     Parameters
     ----------
     values
-        One per table.
+        One per dataset.
     level
-        Of the interval.
+        Confidence level.
     least, most
-        What the figure cannot pass; the interval is cut there.
+        Possible range of the figure; the interval is truncated to it.
 
     Examples
     --------
@@ -55,26 +55,25 @@ def resample(
     least: float = -np.inf,
     most: float | Sequence[float] = np.inf,
 ) -> list[Figure]:
-    """Measure the mean over the tables, with intervals from resampled tables.
+    """Compute figures of the mean over the datasets, with intervals from resampled datasets.
 
-    For quantiles, maxima and counts, which are no means. Runs of as many tables are resampled, the figure is taken of
-    each, and its standard deviation makes Student's interval around the figure itself: a resampled run has more noise
-    than the release, which would push up every quantile. Leaving out each table in turn would be no better than twice
-    the right width, because all records then jump from twentieths to nineteenths.
+    For quantiles, maxima and counts, which are not means over datasets. The standard deviation of the figure over
+    resampled runs gives a t interval around the figure itself (resampled runs are noisier than the release, which would
+    shift quantiles). A jackknife would be up to twice too wide.
 
     Parameters
     ----------
     measure
-        `(records,) -> (figures,)`: one or several figures of the records.
+        `(records,) -> (figures,)`: one or several figures.
     by_dataset
-        (tables, records).
+        (datasets, records).
     level, least, most
         As in `mean_over_tables`; `most` may be one for each figure.
     """
     tables = len(by_dataset)
     values = measure(by_dataset.mean(axis=0))
     ends = np.broadcast_to(most, values.shape)
-    # One after the other: all resampled runs at once would be far larger than the tables.
+    # One by one, to save memory.
     runs = [measure(row / tables @ by_dataset) for row in resampled_counts(tables)] if tables > 1 else [values]
     return [
         figure_of_runs(float(value), of_runs, tables, level=level, least=least, most=float(end))
@@ -91,11 +90,11 @@ def figure_of_runs(
     least: float = -np.inf,
     most: float = np.inf,
 ) -> Figure:
-    """Give a figure its interval, where the figures of resampled runs (`resampled_counts`) are known."""
+    """Figure with an interval from the figures of resampled runs (`resampled_counts`)."""
     if tables < 2:
         return Figure(value, np.nan, np.nan)
     counts = resampled_counts(tables)[: len(values)]
-    # Few tables cannot be resampled with just the right variance.
+    # Corrects for the variance of resampled runs, which is not exact for few datasets.
     variance = float((((counts - 1) / tables) ** 2).sum(axis=1).mean())
     error = float(np.std(values, ddof=1)) / np.sqrt(tables * variance)
     return _around(value, error, tables, level, least, most)
@@ -110,10 +109,9 @@ def jackknife(
     least: float = -np.inf,
     most: float = np.inf,
 ) -> Figure:
-    """Give a smooth figure its interval, from the figures without each table in turn.
+    """Smooth figure with a jackknife interval, from the figures without each dataset in turn.
 
-    The standard error is the root of (L - 1) / L times the sum of their squared distances from their mean. Without
-    figures for every table there is no interval.
+    The standard error is the root of (L - 1) / L times the sum of their squared deviations from their mean.
 
     Examples
     --------
@@ -128,11 +126,10 @@ def jackknife(
 
 @cache
 def resampled_counts(tables: int) -> NDArray[np.int64]:
-    """(runs, tables): how often each table is taken in runs of as many tables.
+    """(runs, datasets): how often each dataset is drawn in resampled runs.
 
-    Of many runs with replacement those are chosen whose mean has the variance that the mean of new tables would have,
-    1 / tables of that of one: any run may repeat few tables often, and on average they vary too little. The random
-    numbers are always the same, so that an evaluation can be repeated.
+    Of many runs those are used whose mean has the variance of the mean of new datasets, 1 / datasets of that of one: on
+    average resampled runs vary too little. The seed is fixed, so that an evaluation can be repeated.
     """
     random = np.random.default_rng(20)
     counts = random.multinomial(tables, np.full(tables, 1 / tables), _CANDIDATES * RUNS)

@@ -1,15 +1,15 @@
-"""Names from data, made fit to be shown."""
+"""Text from data, prepared for display."""
 
 import unicodedata
 from collections.abc import Sequence
 
 LONGEST = 36
-# A direction turned around by a name would turn what stands beside it as well.
+# Characters that change the writing direction, also of adjacent text.
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
 def short_label(text: str, longest: int = LONGEST) -> str:
-    """Make a text fit to be drawn: one line, nothing invisible, and cut, with an ellipsis, where it is too long.
+    """A text as a label: one line, without invisible characters, and truncated with an ellipsis.
 
     Examples
     --------
@@ -18,7 +18,7 @@ def short_label(text: str, longest: int = LONGEST) -> str:
     >>> short_label("x" * 10_000, 5)
     'xxxx…'
     """
-    # Far more than can be shown; the rest of a huge text need not be looked at.
+    # More than can be shown, for speed with huge texts.
     start = text[: 4 * longest]
     visible = "".join(
         " " if unicodedata.category(letter) in {"Cc", "Cs", "Co", "Zl", "Zp"} or letter in _TURNING else letter
@@ -30,7 +30,7 @@ def short_label(text: str, longest: int = LONGEST) -> str:
 
 
 def align_rows(rows: Sequence[Sequence[str]], right: Sequence[bool] | None = None) -> list[str]:
-    """Set the cells of a table below each other, two spaces between the columns; to the right where that is said.
+    """Align the cells of a text table in columns, two spaces apart, right-aligned where requested.
 
     Examples
     --------

@@ -1,8 +1,7 @@
-"""Patterns: which records agree on a set of columns.
+"""Patterns (equivalence classes): combinations of key-variable values; missing is a value of its own.
 
-A pattern is a combination of the values of the known columns, a missing value being a value of its own. It is
-learned once from the confidential table and then looked up in released tables, so that the same combination has
-the same number everywhere.
+They are learned from the confidential data and looked up in released datasets, so that a combination has the same
+number everywhere.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +23,7 @@ Codes = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Coding:
-    """The distinct values of one column, or its groups; one more code stands for a missing value."""
+    """The distinct values or bins of one variable; the last code is for missing."""
 
     name: str
     values: pd.Index
@@ -32,16 +31,17 @@ class Coding:
 
     @property
     def number(self) -> int:
-        """How many codes there are, the one for a missing value included."""
+        """Number of codes, including the one for missing."""
         return len(self.values) + 1
 
 
 @dataclass(frozen=True, eq=False)
 class Patterns:
-    """The patterns of a table.
+    """The patterns of a dataset.
 
-    `codes` holds the pattern of every record, `number` counts the patterns. `keys[j]` lists the combinations that
-    occur of the first `j + 1` columns, each as (combination of the columns before) * (codes of column j) + code.
+    `codes` is the pattern of every record, `number` the number of patterns. `keys[j]` lists the combinations of the
+    first `j + 1` variables that occur, each as (combination of the previous variables) * (number of codes of variable
+    j) + code.
     """
 
     codings: tuple[Coding, ...]
@@ -51,11 +51,11 @@ class Patterns:
 
     @property
     def number(self) -> int:
-        """How many patterns there are."""
+        """Number of patterns."""
         return len(self.keys[-1]) if self.keys else 1
 
     def labels(self) -> pd.DataFrame:
-        """Give the values of every pattern in words, one row a pattern."""
+        """Values of every pattern as text, one row per pattern."""
         words, rest = {}, np.arange(self.number)
         for coding, keys in zip(reversed(self.codings), reversed(self.keys), strict=True):
             rest, code = np.divmod(keys[rest], coding.number)
@@ -67,7 +67,7 @@ class Patterns:
 def learn_patterns(
     table: Table, columns: Sequence[str], breaks: Mapping[str, Sequence[float]] | None = None
 ) -> Patterns:
-    """Number the patterns of a table; without columns all records share one."""
+    """Learn the patterns of a dataset; without variables there is a single one."""
     codes, number = np.zeros(len(table.frame), dtype=np.int32), 1
     codings, all_keys = [], []
     for name in columns:
@@ -81,9 +81,9 @@ def learn_patterns(
 
 
 def match_patterns(patterns: Patterns, table: Table, argument: str = "released", *, whole: bool = True) -> Codes:
-    """Look up the pattern of every record of another table; -1 where it is none of the learned ones.
+    """Look up the pattern of every record of another dataset; -1 for unknown patterns.
 
-    A column of which no value was learned is an error, unless this is not the whole of the tables.
+    A variable without any known value is an error, unless the dataset is a chunk (`whole` is False).
     """
     columns = [table.frame[coding.name].array for coding in patterns.codings]
     codes, known, alike = np.zeros(len(table.frame), dtype=np.int64), np.ones(len(table.frame), dtype=bool), 0
@@ -91,7 +91,7 @@ def match_patterns(patterns: Patterns, table: Table, argument: str = "released",
         alike = len([*takewhile(bool, map(_same_values, columns, patterns.columns))])
         if alike == len(columns):
             return patterns.codes
-        # The first columns, mostly those that nobody replaces, need not be looked up: the pattern says what they are.
+        # Leading variables that are equal need not be looked up.
         codes = patterns.codes
         for place in reversed(range(alike, len(columns))):
             codes = patterns.keys[place][codes] // patterns.codings[place].number
@@ -106,26 +106,26 @@ def match_patterns(patterns: Patterns, table: Table, argument: str = "released",
 
 
 def occurs(patterns: Patterns, table: Table) -> dict[str, bool]:
-    """Say of every column whether a value of another table, or a missing one, was learned."""
+    """Whether each variable has any known value, or missing, in another dataset."""
     codings = [coding for coding in patterns.codings if coding.name in table.frame]
     return {coding.name: bool((_match_column(coding, table, "released") >= 0).any()) for coding in codings}
 
 
 def coded_otherwise(name: str, argument: str) -> InputError:
-    """Make the error about a column that has no value in common with the confidential one."""
-    problem = f"no value of column {name!r} occurs in the confidential table"
-    return InputError(argument, problem, "Code the column as it is coded there (the same labels, or the same numbers)")
+    """Error for a variable without any value that occurs in the confidential data."""
+    problem = f"no value of variable {name!r} occurs in the confidential data"
+    return InputError(argument, problem, "Use the labels or numbers of the confidential data")
 
 
 def _join(codes: Codes, number: int, column: np.ndarray, levels: int) -> tuple[Codes, NDArray[np.int64]]:
-    """Join a column to the patterns so far: new dense codes, and the combination that each stands for."""
+    """Combine codes with another variable: new dense codes, and the combination of each."""
     if number * levels <= max(4 * len(codes), 2**16):
         seen = np.zeros(number * levels, dtype=bool)
-        # Of one type, or it is compiled for each.
+        # A single type, to compile only once.
         _fold(codes, column.astype(np.int64), levels, seen)
         _renumber(codes, np.cumsum(seen, dtype=codes.dtype) - 1)
         return codes, np.flatnonzero(seen)
-    # Too many possible combinations for a table of them: hash those that occur.
+    # With too many possible combinations, those that occur are hashed.
     combined = codes * np.int64(levels) + np.where(column < 0, levels - 1, column)
     joined, keys = pd.factorize(combined, sort=True)
     return joined.astype(codes.dtype), np.asarray(keys)
@@ -145,7 +145,7 @@ def _learn_column(table: Table, name: str, breaks: tuple[float, ...]) -> tuple[C
 
 
 def _match_column(coding: Coding, table: Table, argument: str) -> NDArray[np.int64]:
-    """Codes of another table's column; -1 for a value that was not learned."""
+    """Codes of a variable of another dataset; -1 for unknown values."""
     column = table.frame[coding.name]
     if coding.breaks:
         codes = cut_into_groups(column_numbers(table, coding.name, argument), coding.breaks, coding.name)
@@ -158,7 +158,7 @@ def _match_column(coding: Coding, table: Table, argument: str) -> NDArray[np.int
 
 
 def _same_values(one: ExtensionArray, other: ExtensionArray) -> bool:
-    """Whether two columns are equal, where that is cheap to see; else False."""
+    """Whether two variables are equal, if that is cheap to check; else False."""
     if one.dtype is not other.dtype and one.dtype != other.dtype:
         return False
     if isinstance(one, pd.Categorical) and isinstance(other, pd.Categorical):
@@ -168,7 +168,7 @@ def _same_values(one: ExtensionArray, other: ExtensionArray) -> bool:
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _fold(codes: Codes, column: np.ndarray, number: int, seen: np.ndarray) -> None:
-    """Join a column of codes (-1: missing, becomes the last of `number`) to `codes`, and mark what occurs."""
+    """Combine codes (-1 is missing, the last of `number`) with `codes`, and mark the combinations that occur."""
     for i in range(len(codes)):
         code = column[i] if column[i] >= 0 else number - 1
         codes[i] = codes[i] * number + code

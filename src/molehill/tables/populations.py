@@ -1,7 +1,7 @@
-"""Populations with a known truth: the paper's count mixture and a survey like its CE sample.
+"""Simulated populations: the paper's count mixture, and a survey like its CE sample.
 
-No record of a real survey is used or stored here. The survey is a chain of small probability tables and an
-income equation, tuned by hand until its summaries agree with those that the paper prints.
+No record of a real survey is used. The survey is a sequence of small probability tables and an income equation, tuned
+to the summaries that the paper prints.
 """
 
 import operator
@@ -34,8 +34,7 @@ LEVELS = {
 }
 ORDERED = ("age", "education", "family_size")
 
-# Percentages. The last axis runs over the levels of the column drawn, the axes before it over the columns
-# that it depends on.
+# Percentages. The last axis runs over the levels of the variable drawn, the others over the variables it depends on.
 GENDER = np.array([53, 47])
 AGE = np.array([6.5, 16, 25.5, 27.5, 24.5])
 REGION = np.array([18, 21, 37, 24])
@@ -123,12 +122,12 @@ def nb_mixture(n: int, seed: int) -> pd.DataFrame:
     n
         The number of records; the paper takes 1000.
     seed
-        The same ``n`` and ``seed`` give the same table under the same version of NumPy.
+        The same ``n`` and ``seed`` give the same dataset under the same version of NumPy.
 
     Returns
     -------
     pandas.DataFrame
-        One column of whole numbers, ``outcome``.
+        One variable of whole numbers, ``outcome``.
 
     Examples
     --------
@@ -144,34 +143,31 @@ def nb_mixture(n: int, seed: int) -> pd.DataFrame:
 
 
 def consumer_survey(n: int = 6208, seed: int = 2017) -> pd.DataFrame:
-    """Draw a survey of consumer units that resembles the Consumer Expenditure Survey sample of the paper.
+    """Simulate a survey of consumer units that resembles the Consumer Expenditure Survey sample of the paper.
 
-    Ten categorical predictors with the category counts of the paper's Table 1, and the family income: a mixture,
-    more spread in some groups than in others, half of it told in round numbers, with zeros and losses. The defaults
-    give the table of every demonstration. No record of a real survey is used: the constants of this module
-    are invented, and tuned to published summaries only (mean 72 thousand, median 50, 90 percent quantile
-    154, 97.5 percent quantile 270, range -7 to 1,800, 40 patterns of gender, age and region). The mixture and the
-    shares of round numbers are chosen to be of the size that public surveys show, and fitted to none.
+    Ten categorical predictors with the category counts of the paper's Table 1, and family income: a mixture, more
+    variable in some groups than in others, half of it reported in round numbers, with zeros and losses. All constants
+    are invented and tuned to published summaries (mean 72 thousand, median 50, 90% quantile 154, 97.5% quantile 270,
+    range -7 to 1,800, 40 patterns of gender, age and region). The defaults give the data of all demonstrations.
 
-    Each column is drawn given earlier ones: education given age; marital status given gender and age; family
-    size given marital status and age; earner given age and education; urban status given region, and urban
-    type and CBSA given that. Log income is a mixture of three regressions: full incomes (about three quarters), part
-    incomes (one in ten earners, one in three of the others), lower and wider, and top incomes (one in twenty). Their
-    spread depends on age, education and marital status. A few percent of the records have a few dollars, nothing or a
-    loss instead. Half of the amounts are rounded, to 100, 500, 1,000, 5,000 or 10,000 dollars as far as their size
-    allows.
+    Each variable is drawn given earlier ones: education given age; marital status given gender and age; family size
+    given marital status and age; earner given age and education; urban status given region, and urban type and CBSA
+    given that. Log income is a mixture of three regressions: full incomes (about three quarters), part incomes (one in
+    ten earners, one in three of the others), and top incomes (one in twenty), whose variance depends on age, education
+    and marital status. A few percent of the records have a few dollars, zero or a loss. Half of the amounts are rounded
+    to 100, 500, 1,000, 5,000 or 10,000 dollars, as far as their size allows.
 
     Parameters
     ----------
     n
         The number of consumer units. In a small survey rare categories may be empty, but they stay declared.
     seed
-        The same ``n`` and ``seed`` give the same table under the same version of NumPy.
+        The same ``n`` and ``seed`` give the same dataset under the same version of NumPy.
 
     Returns
     -------
     pandas.DataFrame
-        Ten categorical columns and ``income`` in whole dollars.
+        Ten categorical variables and ``income`` in whole dollars.
 
     Examples
     --------
@@ -213,7 +209,7 @@ def _predictors(n: int, rng: np.random.Generator) -> dict[str, NDArray[np.int8]]
 
 
 def _income(codes: dict[str, NDArray[np.int8]], rng: np.random.Generator) -> NDArray[np.int64]:
-    """Draw whole dollars given the predictors, and round many of them as people do when asked."""
+    """Draw whole dollars given the predictors, and round many of them as respondents do when asked."""
     kind = _draw(INCOME_KIND_BY_EARNER, codes["earner"], rng=rng)
     few, zero, loss = (kind == INCOME_KINDS.index(name) for name in ("few dollars", "zero", "loss"))
     regular = np.where(kind < len(KIND_SHIFT), kind, 0)
@@ -223,7 +219,7 @@ def _income(codes: dict[str, NDArray[np.int8]], rng: np.random.Generator) -> NDA
     for name, factor in SPREAD_FACTORS.items():
         spread *= factor[codes[name]]
     income = np.exp(centre + spread * rng.standard_normal(len(kind)))
-    # Drawn anew and not clipped: a heap of records at the cap would look safe to every measure of risk.
+    # Redrawn, not clipped: a heap of records at the cap would distort every risk measure.
     while (above := np.flatnonzero(income > INCOME_CAP)).size:
         income[above] = np.exp(centre[above] + spread[above] * rng.standard_normal(above.size))
 
@@ -232,7 +228,7 @@ def _income(codes: dict[str, NDArray[np.int8]], rng: np.random.Generator) -> NDA
     income[loss] = -1 - (LOSS_LIMIT - 1) * rng.random(loss.sum())
 
     step = _draw(ROUNDING[None], np.zeros_like(kind), rng=rng)
-    # Nobody rounds off more than an eighth: a small income is told in smaller units, and never becomes a zero.
+    # Rounding changes at most an eighth of an income, so that no income becomes zero.
     coarsest = np.searchsorted(4 * ROUNDING_UNITS[1:], income, side="right")
     unit = ROUNDING_UNITS[np.minimum(step, coarsest)]
     return (np.round(income / unit) * unit).astype(np.int64)
@@ -250,7 +246,7 @@ def _draw(table: NDArray[Any], *given: NDArray[np.int8], rng: np.random.Generato
 
 
 def _whole(argument: str, value: int, *, least: int) -> int:
-    """Return a whole number of at least ``least``, or say what is wrong with it."""
+    """Check that a number is whole and at least ``least``."""
     remedy = f"Give a whole number of at least {least}"
     try:
         whole = operator.index(value)

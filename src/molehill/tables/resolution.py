@@ -1,4 +1,4 @@
-"""How values are written: the unit of numbers, such as cents or hundreds, and new values in it; dates as days."""
+"""Rounding units of numbers (cents, hundreds), rounding to them, and dates as days."""
 
 from datetime import date
 from typing import Any
@@ -10,24 +10,24 @@ from numpy.typing import ArrayLike
 from molehill.arrays import Booleans, Floats
 
 _SMALLEST, _LARGEST = -6, 6
-# Sums and products of decimals are off by some roundings; a number kept in single precision by one of its own.
+# Relative tolerances: some rounding errors in double precision, one in single precision.
 _DOUBLE, _SINGLE = 8 * np.finfo(np.float64).eps, np.finfo(np.float32).eps
 _FIRST = 1000
-# Of so many numbers one may be no multiple of the unit, and of a few times ten two: no single record decides.
+# One in _ONE_IN numbers may be no multiple of the unit, and up to _FEW of small numbers, so that no record decides.
 _ONE_IN, _FEW, _OF = 100, 2, 20
 _LOOKED_AT = 10_000
 _DAY = pd.Timedelta(days=1)
-# Days of a year of the calendar, on average.
+# Mean number of days of a calendar year.
 _YEAR = 365.2425
 
 
 def resolution(values: ArrayLike, others: int | None = None) -> float:
-    """Give the largest unit of which 99% of the finite values are multiples, within floating error.
+    """The largest unit of which 99% of the finite non-zero values are multiples, within floating-point error.
 
-    Units are 10^k and 5 * 10^k with k from -6 to 6. It is 0 where there is no such unit, or nothing but zeros and
-    missing values. Zeros count nowhere. Of fewer than 300 values two may be no multiples, of fewer than 40 one, of
-    fewer than 20 none: no single record makes the unit another, unless the others lie exactly at this threshold. With
-    `others` so many may be none: a release draws how many (`molehill.plan.pooling.write_in_units`).
+    Units are 10^k and 5 * 10^k with k from -6 to 6; 0 if there is none. Of fewer than 300 values two may be no
+    multiples, of fewer than 40 one, of fewer than 20 none, so that no single record changes the unit, unless the others
+    lie exactly at this threshold; therefore a release draws this number (`others`, see
+    `molehill.plan.pooling.write_in_units`).
 
     Examples
     --------
@@ -45,7 +45,7 @@ def resolution(values: ArrayLike, others: int | None = None) -> float:
     if not len(numbers):
         return 0.0
     others = count_others(len(numbers)) if others is None else others
-    # The first values mostly show already that it is another unit.
+    # The first values are usually enough to rule out a unit.
     first = numbers[: max(_FIRST, 3 * others)]
     for exponent in range(_LARGEST, _SMALLEST - 1, -1):
         for digit in (5, 1):
@@ -56,31 +56,31 @@ def resolution(values: ArrayLike, others: int | None = None) -> float:
 
 
 def count_others(number: int) -> int:
-    """Of so many numbers, how many at most are no multiples of their unit."""
+    """Maximum number of values that are no multiples of the unit."""
     return max(number // _ONE_IN, min(_FEW, number // _OF))
 
 
 def column_unit(column: pd.Series) -> float:
-    """Give the unit that a column of numbers is written in, 0 for none: see `resolution`."""
+    """Rounding unit of a variable, 0 for none: see `resolution`."""
     if holds_dates(column):
         return resolution(days_of(column))
     kind: Any = getattr(column.dtype, "numpy_dtype", column.dtype)
-    # Single precision is kept so, since a decimal is written less exactly in it.
+    # Single precision is kept, for its tolerance.
     single = getattr(kind, "kind", "") == "f" and kind.itemsize < 8
     return resolution(column.to_numpy(dtype=kind if single else np.float64, na_value=np.nan))
 
 
 def are_multiples(numbers: Floats, unit: float, tolerance: float = _DOUBLE) -> Booleans:
-    """Say which numbers are multiples of a unit, within floating error; but for zero, zero is none."""
+    """Which numbers are multiples of a unit, within floating-point error; 0 is a multiple only for the number 0."""
     times = numbers / unit
     nearest = np.rint(times)
     return (np.abs(times - nearest) <= tolerance * np.abs(times)) & ((nearest != 0) | (numbers == 0))
 
 
 def round_to_unit(values: ArrayLike, unit: float, lower: float = -np.inf, upper: float = np.inf) -> Floats:
-    """Give the multiple of a unit that is nearest to each value and lies within the ends.
+    """Round to the nearest multiple of a unit between two bounds.
 
-    A unit of 0, or one of which no multiple lies within the ends, changes nothing.
+    A unit of 0, or without a multiple between the bounds, changes nothing.
 
     Examples
     --------
@@ -91,30 +91,30 @@ def round_to_unit(values: ArrayLike, unit: float, lower: float = -np.inf, upper:
     if not unit:
         return numbers
     first, last = lower / unit, upper / unit
-    # An end that is a multiple itself, but for floating error, is within. An open end has no error.
+    # Bounds that are multiples up to floating-point error are included.
     first = np.ceil(first - _DOUBLE * abs(first)) if np.isfinite(first) else first
     last = np.floor(last + _DOUBLE * abs(last)) if np.isfinite(last) else last
     if first > last:
         return numbers
     decimals = max(0, -int(np.floor(np.log10(unit) + 1e-9)))
-    # 3 * 0.1 is not 0.3: rounding to decimals gives the number that is written so.
+    # 3 * 0.1 is not 0.3: rounded to the decimals of the unit.
     return np.round(np.clip(np.rint(numbers / unit), first, last) * unit, decimals)
 
 
-# Dates as numbers: days since the first of January 1970.
+# Dates as days since 1970-01-01.
 
 
 def holds_dates(column: pd.Series) -> bool:
-    """Whether a column holds dates, with a time of day or without."""
+    """Whether a variable holds dates, with or without time of day."""
     if column.dtype != object:
         return pd.api.types.is_datetime64_any_dtype(column.dtype)
-    # Dates without a time of day lie in a frame as objects.
+    # Dates without time of day have type object.
     inferred = pd.api.types.infer_dtype(column.iloc[:_LOOKED_AT], skipna=True)
     return inferred in ("date", "datetime", "datetime64")
 
 
 def days_of(column: pd.Series) -> Floats:
-    """Give dates as days since 1970, a time of day as a part of one; NaN where it is missing.
+    """Dates as days since 1970, with time of day as fraction; NaN where missing.
 
     Examples
     --------
@@ -123,13 +123,13 @@ def days_of(column: pd.Series) -> Floats:
     """
     when = pd.to_datetime(column) if column.dtype == object else column
     zone = getattr(when.dtype, "tz", None)
-    # In the clock of the column: a day has its own midnight.
+    # Local time: a day begins at its own midnight.
     plain = when.dt.tz_localize(None) if zone is not None else when
     return np.asarray((plain - pd.Timestamp(0)) / _DAY, dtype=np.float64)
 
 
 def dates_like(days: Floats, column: pd.Series) -> pd.Series:
-    """Give days as dates of the type of a column; whole seconds.
+    """Days as dates of the type of a variable, rounded to seconds.
 
     Examples
     --------
@@ -150,12 +150,12 @@ def dates_like(days: Floats, column: pd.Series) -> pd.Series:
 
 
 def day_of(given: Any) -> float:
-    """Give a date of a setting as a day; a number is one."""
+    """A date in settings as days since 1970; a number is returned as it is."""
     return float((given - date(1970, 1, 1)).days) if isinstance(given, date) else float(given)
 
 
 def years_of(days: Any) -> Any:
-    """Give days since 1970 as years, for an axis.
+    """Days since 1970 as years, for an axis.
 
     Examples
     --------

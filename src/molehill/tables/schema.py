@@ -1,4 +1,4 @@
-"""What each column is for, and what kind of values it has."""
+"""The schema of a dataset: role and kind of every variable."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -20,9 +20,9 @@ Role = Literal["known", "sensitive", "predictor", "carried"]
 Kind = Literal["categorical", "count", "continuous", "semicontinuous", "date"]
 Missing = Literal["error", "keep"]
 
-# Records whose values tell a kind, of more than so many.
+# Maximum number of records used to infer a kind.
 LOOKED_AT = 10_000
-# More different days than this say nothing that is common to many records.
+# With more distinct dates, a variable is not categorical.
 _FEW_DATES = 50
 _AMOUNT = 10_000
 _ZERO_SHARE = 0.005
@@ -30,22 +30,22 @@ _ZERO_SHARE = 0.005
 
 @dataclass(frozen=True)
 class Column:
-    """What is known of one column.
+    """Role and kind of one variable.
 
     Attributes
     ----------
     name
-        Its name in the table.
+        Its name.
     roles
-        What it is for. A column can be both known and predictor; one without any use is carried along.
+        Its roles; a variable can be both key variable and predictor, and is "carried" without any.
     kind
-        What its values are.
+        Kind of its values.
     reason
-        Why this kind, in words that repeat no value of the table.
+        Reason for the kind, without values.
     breaks
-        Where its groups begin, if it is grouped.
+        Lower bounds of its bins, if it is binned.
     missing
-        What happens to a missing value: it is an error, it is kept missing, or it is a category.
+        Treatment of missing values: "error", "keep", or "category".
     """
 
     name: str
@@ -58,7 +58,7 @@ class Column:
 
 @dataclass(frozen=True)
 class Schema:
-    """The columns of a table, in its order: printing it shows what was decided of each, and why."""
+    """The variables of a dataset in order; printing it shows roles and kinds with reasons."""
 
     columns: tuple[Column, ...]
 
@@ -67,14 +67,14 @@ class Schema:
             if column.name == name:
                 return column
         names = [column.name for column in self.columns]
-        raise InputError("name", f"there is no column {name!r}", nearest(str(name), names))
+        raise InputError("name", f"there is no variable {name!r}", nearest(str(name), names))
 
     def having(self, role: Role) -> tuple[str, ...]:
-        """Give the names of the columns that have a role, in the table's order."""
+        """Names of the variables with a role, in order."""
         return tuple(column.name for column in self.columns if role in column.roles)
 
     def __str__(self) -> str:
-        rows = [("column", "roles", "kind", "missing", "groups", "reason")]
+        rows = [("variable", "roles", "kind", "missing", "groups", "reason")]
         for column in self.columns:
             groups = "; ".join(group_labels(column.breaks)) if column.breaks else "-"
             roles = ", ".join(column.roles)
@@ -93,38 +93,38 @@ def infer_schema(
     missing: Missing = "error",
     columns: Sequence[str] | None = None,
 ) -> Schema:
-    """Settle what each column is for and what kind of values it has, and say why.
+    """Determine role and kind of every variable, with reasons.
 
-    Roles are as given; a column without one is carried along. Kinds are as given in `kinds`, and inferred
-    by `infer_kind` otherwise. A missing value of a known column or a predictor is a category of its own.
+    Roles are as given; a variable without one is carried. Kinds are as given in `kinds`, or inferred by `infer_kind`.
+    Missing is a category of its own in key variables and predictors.
 
     Parameters
     ----------
     data
-        The table: anything that `as_table` takes.
+        The dataset: anything that `as_table` takes.
     known
-        The columns that an intruder has, one name or several.
+        Key variables, one name or several.
     sensitive
-        The columns that will be replaced. None of them can be known or a predictor.
+        Sensitive variables, which cannot have another role.
     predictors
-        The columns that the model conditions on.
+        Predictors of the model.
     kinds
-        The kind of a column, where the inferred one is wrong.
+        Kinds of variables, where the inferred kind is wrong.
     breaks
-        For a numeric known column or predictor: where its groups begin. A break is in the group above it.
+        Bins of numeric key variables or predictors, left-closed.
     missing
-        What to do with a missing sensitive value: "error", or "keep" it missing.
+        Missing sensitive values: "error", or "keep".
     columns
-        The columns to describe, all by default: looking at a wide and long table takes time.
+        The variables to describe; all by default.
 
     Examples
     --------
     >>> people = pd.DataFrame({"age": [31, 54, 47], "region": ["N", "S", "S"], "wage": [9.5, 20.1, 14.25]})
     >>> print(infer_schema(people, known=["age", "region"], sensitive="wage", breaks={"age": [40]}))
-    column  roles      kind         missing   groups                 reason
-    age     known      count        category  under 40; 40 and over  whole numbers, not negative, below 10,000
-    region  known      categorical  category  -                      text
-    wage    sensitive  continuous   error     -                      numbers with fractions
+    variable  roles      kind         missing   groups                 reason
+    age       known      count        category  under 40; 40 and over  whole numbers, not negative, below 10,000
+    region    known      categorical  category  -                      text
+    wage      sensitive  continuous   error     -                      numbers with fractions
     """
     table = as_table(data)
     role_names: dict[Role, list[str]] = {
@@ -136,9 +136,9 @@ def infer_schema(
         both = [name for name in role_names["sensitive"] if name in role_names[role]]
         if both:
             problem = f"{both[0]!r} is also {'known' if role == 'known' else 'a predictor'}"
-            raise InputError("sensitive", problem, "Give each such column one of the two roles")
+            raise InputError("sensitive", problem, "Give it only one of the two roles")
     if missing not in ("error", "keep"):
-        raise InputError("missing", f"{missing!r} is not a choice", "Choose 'error' or 'keep'")
+        raise InputError("missing", f"{missing!r} is not a choice", "Use 'error' or 'keep'")
     given_kinds = _given_kinds(table, kinds or {})
     given_breaks = _given_breaks(table, breaks or {}, [*role_names["known"], *role_names["predictor"]])
     described = []
@@ -149,7 +149,7 @@ def infer_schema(
         look = _carried_kind if "carried" in roles else infer_kind
         kind, reason = (given, "given by the caller") if given else look(table, name)
         column = table.frame[name]
-        # Dates that are drawn, or many that are conditioned on, are numbers of days; others are compared as they are.
+        # Synthesized dates, and predictors with many dates, are numbers of days; others are categories.
         by_size = holds_dates(column) if "sensitive" in roles else "predictor" in roles and has_many_dates(column)
         if by_size and not given:
             kind, reason = "date", "dates, as days"
@@ -159,7 +159,7 @@ def infer_schema(
 
 
 def _check_role(table: Table, name: str, roles: Sequence[Role]) -> None:
-    """Refuse text that cannot be what the column is for, whatever kind the caller says it is."""
+    """Raise an error for a sensitive variable with stray cells, or of numbers written as text."""
     if "sensitive" in roles and not holds_dates(table.frame[name]):
         _check_cells(table, name)
         if numbers_as_text(table, name):
@@ -167,26 +167,26 @@ def _check_role(table: Table, name: str, roles: Sequence[Role]) -> None:
 
 
 def numbers_in_text(name: str) -> InputError:
-    """Make the error about a sensitive column of numbers that are written as text."""
+    """Error for a sensitive variable of numbers written as text."""
     problem = f"{name!r} holds numbers that are written as text"
-    return InputError("sensitive", problem, f"Say that they are numbers: missing_codes={{{name!r}: []}}")
+    return InputError("sensitive", problem, f"Declare them numbers: missing_codes={{{name!r}: []}}")
 
 
 def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
-    """Tell the kind of a column from its values, and why.
+    """Infer the kind of a variable from its values, with a reason.
 
-    The rules, of which the first that fits decides:
+    The first rule that applies decides:
 
-    - text, categories, true or false, dates, and a column that is missing throughout: categorical; but text of which
-      at least four of five cells are numbers is an error that names the other cells: see `stray_cells`;
+    - text, categories, Booleans, dates, or all missing: categorical; but text of which at least four of five cells are
+      numbers is an error that names the other cells, see `stray_cells`;
     - numbers that all have value labels: categorical;
-    - whole numbers, at most 10 different ones, each five times or more on average: categorical;
+    - whole numbers, at most 10 distinct ones, each five times or more on average: categorical;
     - whole numbers, none negative, all below 10,000: count;
     - other numbers are amounts: semicontinuous if at least 0.5% of them are exactly zero, or if they have
       both signs (numbers with fractions: both signs and a zero), and continuous otherwise.
 
-    The smallest, the largest and whether all are whole is found from every record. How many are different
-    and how many are zero is found from at most 10,000 evenly spaced records that have a value.
+    Minimum, maximum and integrality use every record; the numbers of distinct values and zeros at most 10,000 evenly
+    spaced records with a value.
     """
     if name not in table.seen_kinds:
         table.seen_kinds[name] = _look_at(table, name)
@@ -194,12 +194,12 @@ def infer_kind(table: Table, name: str) -> tuple[Kind, str]:
 
 
 def is_number(table: Table, name: str) -> bool:
-    """Whether a column is compared by size: numbers, and dates if there are many of them; by what `infer_kind` says."""
+    """Whether a variable is numeric by `infer_kind`, or holds many dates."""
     return infer_kind(table, name)[0] != "categorical" or has_many_dates(table.frame[name])
 
 
 def _carried_kind(table: Table, name: str) -> tuple[Kind, str]:
-    """Tell the kind of a column that nothing is made of: where `infer_kind` refuses, the reason says what is wrong."""
+    """Kind of a carried variable: where `infer_kind` raises an error, the reason is its problem."""
     try:
         return infer_kind(table, name)
     except InputError as error:
@@ -217,7 +217,7 @@ def _look_at(table: Table, name: str) -> tuple[Kind, str]:
     values = values[~absent] if absent.any() else values
     if not len(values):
         return "categorical", "every value is missing"
-    # The labels may be of text codes, which no number has.
+    # Labels of text codes do not apply to numbers.
     codes = [code for code in table.value_labels.get(name, {}) if not isinstance(code, str)]
     if codes and np.isin(values, np.array(codes, dtype=np.float64)).all():
         return "categorical", "value labels name every value"
@@ -236,7 +236,7 @@ def _kind_of_all(values: Floats) -> tuple[Kind, str]:
 def kind_of_numbers(looked_at: Floats, records: int, ends: tuple[float, float], *, whole: bool) -> tuple[Kind, str]:
     """Tell the kind of so many numbers: of some of them, of the smallest and the largest, and whether all are whole."""
     zeros = float(np.mean(looked_at == 0))
-    # Many different values mostly show among the first hundred; only to count few takes them all.
+    # A hundred values are usually enough to see that there are many.
     different = len(np.unique(looked_at[:100]))
     different = len(np.unique(looked_at)) if different <= FEW else different
     least, most = ends
@@ -264,7 +264,7 @@ def _amount(what: str, zeros: float, *, both_signs: bool) -> tuple[Kind, str]:
 
 
 def _check_cells(table: Table, name: str) -> None:
-    """Refuse a column that is neither text nor numbers: numbers but for some cells, or what nobody can compare."""
+    """Raise an error for numbers with stray cells, or for values of mixed types."""
     stray = stray_cells(table, name)
     if stray.rows:
         raise stray_among(name, stray.others, len(stray.rows), stray.rows[:5])
@@ -273,17 +273,15 @@ def _check_cells(table: Table, name: str) -> None:
         return
     held = pd.api.types.infer_dtype(column, skipna=True)
     if held in ("integer", "floating", "decimal", "mixed-integer-float", "complex"):
-        problem = f"the column {name!r} holds numbers as objects"
-        raise InputError("data", problem, "Turn it into a column of numbers, for instance by pandas.to_numeric")
+        problem = f"the variable {name!r} holds numbers as objects"
+        raise InputError("data", problem, "Convert it to numbers, for example by pandas.to_numeric")
     if held not in ("string", "empty", "boolean", "time"):
-        problem = (
-            f"the column {name!r} holds values that are neither all text, all numbers, all dates nor all true or false"
-        )
-        raise InputError("data", problem, "Make them one kind, or leave the column out")
+        problem = f"the variable {name!r} holds values of several types"
+        raise InputError("data", problem, "Make them all text, all numbers, all dates or all Booleans, or drop it")
 
 
 def stray_among(name: str, others: str, number: int, rows: Sequence[int]) -> InputError:
-    """Make the error about a column of numbers or dates but for some cells, of which the first rows are told."""
+    """Error for a variable of numbers or dates with some other cells, in the given rows."""
     shown = ", ".join(map(str, rows)) + (" and more" if number > len(rows) else "")
     cells = f"{number:,} cell{'' if number == 1 else 's'}"
     where = f"in row{'' if number == 1 else 's'} {shown} (the first record is row 1)"
@@ -291,7 +289,7 @@ def stray_among(name: str, others: str, number: int, rows: Sequence[int]) -> Inp
         f"Declare these cells missing by missing_codes (risk and evaluate: --missing-codes {name}=CODE), or "
         "correct them; a list of codes is categorical by kinds"
     )
-    return InputError("data", f"the column {name!r} holds {others}, but for {cells} {where}", remedy)
+    return InputError("data", f"the variable {name!r} holds {others}, but for {cells} {where}", remedy)
 
 
 def _reason_not_numeric(column: pd.Series) -> str | None:
@@ -309,12 +307,12 @@ def _reason_not_numeric(column: pd.Series) -> str | None:
 
 
 def has_many_dates(column: pd.Series) -> bool:
-    """Whether a column holds dates, and so many that they are no categories."""
+    """Whether a variable holds too many distinct dates to be categorical."""
     return holds_dates(column) and column.nunique() > _FEW_DATES
 
 
 def group_labels(breaks: Sequence[float]) -> list[str]:
-    """Name the groups that breaks make.
+    """Labels of bins.
 
     Examples
     --------
@@ -327,9 +325,9 @@ def group_labels(breaks: Sequence[float]) -> list[str]:
 
 
 def cut_into_groups(values: np.ndarray, breaks: Sequence[float], name: str) -> NDArray[np.int64]:
-    """Number the group of every value: 0 below the first break, -1 where it is missing (NaN).
+    """Bin number of every value: 0 below the first break, -1 where missing.
 
-    A value equal to a break is in the group above it. `name` is what to call the column in errors.
+    Bins are left-closed. `name` is the variable in errors.
 
     Examples
     --------
@@ -342,14 +340,14 @@ def cut_into_groups(values: np.ndarray, breaks: Sequence[float], name: str) -> N
 
 
 def _check_breaks(breaks: Sequence[float], name: str) -> tuple[float, ...]:
-    """Accept breaks that are numbers, finite and strictly increasing, and at least one."""
+    """Check that breaks are finite and strictly increasing, and at least one."""
     try:
         ends = np.array(breaks, dtype=np.float64)
     except (TypeError, ValueError):
         ends = np.array([])
     if ends.ndim != 1 or not len(ends) or not np.isfinite(ends).all() or (np.diff(ends) <= 0).any():
-        problem = f"those of {name!r} are not a list of rising, finite numbers"
-        raise InputError("breaks", problem, f"Write for instance breaks={{{name!r}: [25, 45, 65]}}")
+        problem = f"those of {name!r} are not a list of increasing, finite numbers"
+        raise InputError("breaks", problem, f"For example breaks={{{name!r}: [25, 45, 65]}}")
     return tuple(ends.tolist())
 
 
@@ -359,9 +357,9 @@ def _given_breaks(
     for name in find_columns(table, list(breaks), "breaks"):
         if name not in usable:
             problem = f"{name!r} is neither known nor a predictor"
-            raise InputError("breaks", problem, "Leave it out, or name the column in known or predictors")
+            raise InputError("breaks", problem, "Remove it, or name the variable in known or predictors")
         if _reason_not_numeric(table.frame[name]) is not None:
-            raise InputError("breaks", f"{name!r} is not numeric", "Only numbers can be grouped by breaks")
+            raise InputError("breaks", f"{name!r} is not numeric", "Use breaks for numeric variables only")
     return {name: _check_breaks(ends, name) for name, ends in breaks.items()}
 
 
@@ -372,35 +370,35 @@ def _given_kinds(table: Table, kinds: Mapping[str, Kind]) -> dict[str, Kind]:
             raise InputError("kinds", problem, f"The kinds are {', '.join(get_args(Kind))}")
         if (kinds[name] == "date") != holds_dates(table.frame[name]) and kinds[name] != "categorical":
             what = "holds no dates" if kinds[name] == "date" else f"holds dates, so that it cannot be {kinds[name]}"
-            raise InputError("kinds", f"{name!r} {what}", "Leave its kind out: dates are found")
+            raise InputError("kinds", f"{name!r} {what}", "Remove its kind: dates are detected")
         numeric = kinds[name] == "date" or _reason_not_numeric(table.frame[name]) is None
         if kinds[name] != "categorical" and not numeric:
             problem = f"{name!r} is not numeric, so that it cannot be {kinds[name]}"
-            raise InputError("kinds", problem, "Turn the column into numbers, or call it categorical")
+            raise InputError("kinds", problem, "Convert it to numbers, or declare it categorical")
     return dict(kinds)
 
 
 def column_numbers(table: Table, name: str, argument: str = "data") -> Floats:
-    """Give the values of a numeric column, dates as days, NaN where missing; an error if it is neither."""
+    """Values of a numeric variable, dates as days, NaN where missing."""
     column = table.frame[name]
-    # The usual case first: this is called for every table of a release.
+    # The usual case first, for speed.
     if isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf":
         return column.to_numpy().astype(np.float64, copy=False)
     if holds_dates(column):
         return days_of(column)
     if not pd.api.types.is_numeric_dtype(column.dtype) or column.dtype.kind == "c":
-        raise InputError(argument, f"the column {name!r} is not numeric", "Turn it into numbers")
+        raise InputError(argument, f"the variable {name!r} is not numeric", "Convert it to numbers")
     return column.to_numpy(dtype=np.float64, na_value=np.nan)
 
 
 def refuse_infinite(values: Floats, name: str, argument: str = "data") -> None:
-    """Refuse the numbers of a column if one of them is infinite, naming its row and no value."""
+    """Raise an error if a number is infinite, with its row."""
     rows = np.flatnonzero(np.isinf(values))
     if len(rows):
         raise infinite_in(name, int(rows[0]), argument)
 
 
 def infinite_in(name: str, row: int, argument: str = "data") -> InputError:
-    """Make the error about an infinite number of a column, in a row counted from 0."""
-    problem = f"the column {name!r} is infinite in row {row + 1}"
+    """Error for an infinite number in a row, counted from 0."""
+    problem = f"the variable {name!r} is infinite in row {row + 1}"
     return InputError(argument, problem, "Correct it, or make it missing")

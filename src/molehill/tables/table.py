@@ -1,4 +1,4 @@
-"""A table in memory: a frame with what its file said about the columns."""
+"""A dataset in memory: a frame with the metadata of its file."""
 
 import hashlib
 import re
@@ -17,36 +17,36 @@ import pyarrow as pa
 from molehill.errors import InputError, nearest
 from molehill.runtime import available_memory
 
-# What a terminal or an editor would obey instead of showing (controls, lines, directions), and half characters.
+# Control characters, line separators, writing directions and half characters.
 MOST_COLUMNS = 10_000
 _CONTROLS = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 _BREAKS = re.compile(r"\s*[\t\n\v\f\r]\s*")
 _SHOWN = 20
-# Bytes at once for a cell that is read, and for a record that is worked on: risk, weight and released values.
+# Bytes per cell that is read, and per record that is processed.
 _CELL_BYTES, _RECORD_BYTES = 48, 200
 _WORDS = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar", ".": "point", "'": "apostrophe", "": "none"}
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How a text file writes its table, found out while reading; a table is written in the dialect it came in.
+    """Format of a text file, detected when reading; a dataset is written in the dialect of its file.
 
     Attributes
     ----------
     separator
-        What stands between cells: a comma, a semicolon, a tab or a bar.
+        Separator of cells: comma, semicolon, tab or bar.
     decimal
-        The decimal mark, a point or a comma.
+        Decimal mark, point or comma.
     thousands
-        The mark between thousands, empty if there is none.
+        Thousands separator, empty for none.
     encoding
-        How characters are encoded, by the name that Python gives it; "utf-8-sig" begins with a mark that says UTF-8.
+        Python's name of the encoding; "utf-8-sig" is UTF-8 with a byte order mark.
     quote
-        What text with a separator in it is wrapped in.
+        Quote character.
     dates
-        The form of every column of dates, such as "%d.%m.%Y"; `%-d` has no leading zero.
+        Format of every column of dates, for example "%d.%m.%Y"; `%-d` is without leading zero.
     grouped
-        The columns that have thousands marks.
+        Columns with thousands separators.
 
     Examples
     --------
@@ -64,27 +64,27 @@ class Dialect:
 
     def __str__(self) -> str:
         marks = {name: getattr(self, name) for name in ("separator", "decimal", "thousands")}
-        told = [f"{name} {_WORDS.get(mark, 'space' if mark.isspace() else mark)}" for name, mark in marks.items()]
-        return ", ".join([*told, f"encoding {self.encoding}", *(["quotes '"] if self.quote == "'" else [])])
+        shown = [f"{name} {_WORDS.get(mark, 'space' if mark.isspace() else mark)}" for name, mark in marks.items()]
+        return ", ".join([*shown, f"encoding {self.encoding}", *(["quotes '"] if self.quote == "'" else [])])
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Table:
-    """A frame with what its file said about the columns.
+    """A frame with the metadata of its file.
 
-    The frame holds codes; the labels lie beside it, so that 1 stays 1 and is still known as "employed". Printed, it
-    shows its size and the names of its columns, never a value.
+    The frame holds codes; labels are kept beside it, so that 1 stays 1 and is labelled "employed". Printing it shows
+    its size and the names of its columns, never a value.
 
     Attributes
     ----------
     frame
         The records.
     column_labels
-        What a column is called in words, for the columns that have such a label.
+        Labels of columns.
     value_labels
-        For a column of codes: what each code means.
+        Labels of codes, by column.
     dialect
-        How its text file was written; None if it came from another kind of file, or from memory.
+        Format of its text file; None for other files, and for data from memory.
     source
         SHA-256 of the file that it was read from; empty if it came from memory.
 
@@ -120,17 +120,16 @@ class Table:
 
 
 def as_table(data: object, *, argument: str = "data") -> Table:
-    """Take what the caller has as a table: a `Table`, or a frame of pandas, Polars or Arrow.
+    """Convert to a `Table` from a `Table`, or a frame of pandas, Polars or Arrow.
 
-    Only names and shape are looked at, never the values, so that it costs little to call it often.
-    Records are numbered from 0; an index that says otherwise is left behind.
+    Only names and shape are checked, so that it is cheap. A row index is dropped.
 
     Parameters
     ----------
     data
-        A `Table`, or any frame in memory that Narwhals knows.
+        A `Table`, or any frame in memory that Narwhals supports.
     argument
-        What to call the table in errors.
+        Name of the argument in errors.
 
     Examples
     --------
@@ -142,7 +141,7 @@ def as_table(data: object, *, argument: str = "data") -> Table:
     elif isinstance(data, pd.DataFrame):
         table = Table(data)
     elif isinstance(data, str | Path):
-        raise InputError(argument, "it is a path, not a table", f"Read it first: read_table({str(data)!r})")
+        raise InputError(argument, "it is a path, not a dataset", f"Read the file first: read_table({str(data)!r})")
     else:
         unknown: Any = data
         try:
@@ -150,7 +149,7 @@ def as_table(data: object, *, argument: str = "data") -> Table:
         except TypeError:
             raise InputError(
                 argument,
-                f"it is of type {type(data).__name__}, not a table",
+                f"it is of type {type(data).__name__}, not a dataset",
                 "Give a Table, or a frame of pandas, Polars or Arrow that is in memory (collect a lazy one)",
             ) from None
         table = Table(from_arrow(native.to_arrow(), argument))
@@ -175,7 +174,7 @@ def _hash_column(table: Table, name: str) -> str:
 
 
 def with_columns(table: Table, columns: Mapping[str, Any]) -> Table:
-    """Give the table with other values in some columns; what is known of the kinds of the others is kept.
+    """Give the dataset with other values in some columns; what is known of the kinds of the others is kept.
 
     Examples
     --------
@@ -188,27 +187,27 @@ def with_columns(table: Table, columns: Mapping[str, Any]) -> Table:
 
 
 def as_tables(released: Any) -> list[Table]:
-    """Take one released table or a sequence of them."""
+    """Convert one released dataset, or a sequence of them, to a list."""
     tables = list(released) if isinstance(released, list | tuple) else [released]
     if not tables:
-        raise InputError("released", "it holds no table", "Give one table or a sequence of tables")
+        raise InputError("released", "it contains no dataset", "Give one dataset or a sequence of datasets")
     return [as_table(table, argument="released") for table in tables]
 
 
 def _check_shape(frame: pd.DataFrame, argument: str) -> None:
-    # A column of text names needs no look at each: this is called for every table of a release.
+    # A shortcut for text names: this is called for every dataset of a release.
     text = isinstance(frame.columns.dtype, pd.StringDtype) and not frame.columns.hasnans
     if not text and not all(isinstance(name, str) for name in frame.columns):
         problem = "some columns have names that are not text"
-        raise InputError(argument, problem, "Rename them, for instance by data.columns.astype(str)")
+        raise InputError(argument, problem, "Rename them, for example by data.columns.astype(str)")
     if not frame.columns.is_unique:
         check_unique(list(frame.columns), argument)
     if not len(frame.columns):
-        raise InputError(argument, "it has no columns", "Give a table with columns")
+        raise InputError(argument, "it has no columns", "Give a dataset with columns")
     check_width(len(frame.columns), argument)
     if not len(frame):
-        raise InputError(argument, "it has no records", "Give a table with at least one record")
-    # A line break in a name is harmless where names are shown as Python writes them; an escape is not meant at all.
+        raise InputError(argument, "it has no records", "Give a dataset with at least one record")
+    # Line breaks in names are accepted; other control characters are not.
     hidden = [name for name in frame.columns if _CONTROLS.search(name) and _CONTROLS.search(_BREAKS.sub(" ", name))]
     if hidden:
         problem = f"the names of some columns have control characters: {show_names(hidden)}"
@@ -216,70 +215,65 @@ def _check_shape(frame: pd.DataFrame, argument: str) -> None:
 
 
 def check_width(columns: int, argument: str) -> None:
-    """Refuse a table of more columns than anybody decides on, before its values are looked at."""
+    """Raise an error for too many columns."""
     if columns > MOST_COLUMNS:
         problem = f"it has {columns:,} columns, more than {MOST_COLUMNS:,}"
-        raise InputError(
-            argument, problem, "Leave out those that are not released, or turn those that repeat into rows"
-        )
+        raise InputError(argument, problem, "Remove columns that are not released, or reshape repeated ones into rows")
 
 
 def check_memory(size: int, argument: str, records: int = 0, columns: int = 0) -> None:
-    """Refuse a table of which is known, before it is read, that it needs more bytes than there are.
+    """Raise an error if a dataset needs more memory than there is, before it is read.
 
     Parameters
     ----------
     size
-        The bytes that its values take.
+        Size of its values in bytes.
     argument
-        What to call the table in errors.
+        Name of the argument in errors.
     records, columns
-        How many it has, as far as its file says.
+        Their numbers, if known.
     """
     needed, free = memory_needed(size, records, columns), available_memory()
     if free is not None and needed > free:
         what = f"it has {records:,} records of {columns:,} columns, which need" if records else "it needs"
         problem = f"{what} about {needed / 1e9:,.1f} GB of memory, and {free / 1e9:,.1f} GB are free"
-        raise InputError(argument, problem, "Give fewer records or columns, or a larger machine")
+        raise InputError(argument, problem, "Use fewer records or columns, or a larger machine")
 
 
 def memory_needed(size: int, records: int, columns: int) -> int:
-    """Say about how many bytes it takes to work on a table whose values take so many."""
+    """Approximate memory in bytes needed to process a dataset."""
     return size + records * (_RECORD_BYTES + _CELL_BYTES * columns)
 
 
 def tidy_name(name: str) -> str:
-    """Give the name of a column in one line: a break within it, as headers of spreadsheets have, becomes a space."""
+    """The name of a column with line breaks, as in spreadsheet headers, replaced by spaces."""
     return _BREAKS.sub(" ", name).strip() if _BREAKS.search(name) else name
 
 
 def check_unique(names: Sequence[str], argument: str) -> None:
-    """Refuse a name that stands more than once."""
+    """Raise an error for repeated names."""
     if len(set(names)) < len(names):
         twice = sorted(name for name, times in Counter(names).items() if times > 1)
         raise InputError(argument, f"several columns are called {show_names(twice)}", "Give each column its own name")
 
 
 def show_names(names: Iterable[str]) -> str:
-    """Write names as Python does, so that what they hold is shown and not obeyed; at most 20."""
+    """Names as Python literals, which shows control characters; at most 20."""
     listed = list(names)
     more = f" and {len(listed) - _SHOWN:,} more" if len(listed) > _SHOWN else ""
     return ", ".join(repr(str(name)) for name in listed[:_SHOWN]) + more
 
 
 def find_columns(table: Table, names: str | Sequence[str], argument: str) -> list[str]:
-    """Take one name or several; the table must have each of them, and none may be named twice.
-
-    `argument` is what the caller calls the names, for errors.
-    """
+    """Check that a dataset has one or several columns, each named once; `argument` is named in errors."""
     several = [names] if isinstance(names, str) or not isinstance(names, Iterable) else list(names)
     columns = table.frame.columns
     for name in several:
         if not isinstance(name, str):
-            problem = f"a column's name must be text, not {type(name).__name__}"
+            problem = f"a variable's name must be text, not {type(name).__name__}"
             raise InputError(argument, problem, "Give one name, or a list of names")
         if name not in columns:
-            problem = f"there is no column {name!r}" if name else "a name is empty"
+            problem = f"there is no variable {name!r}" if name else "a name is empty"
             raise InputError(argument, problem, nearest(name, columns))
         if several.count(name) > 1:
             raise InputError(argument, f"{name!r} is named more than once", "Name it once")
@@ -287,14 +281,14 @@ def find_columns(table: Table, names: str | Sequence[str], argument: str) -> lis
 
 
 def from_arrow(arrow: pa.Table, argument: str) -> pd.DataFrame:
-    """Turn an Arrow table into a frame, whole numbers and true/false staying so beside missing values."""
+    """Convert an Arrow table to a frame, with nullable integers and Booleans beside missing values."""
     check_unique(arrow.column_names, argument)
     return pd.DataFrame({name: series_from_arrow(arrow[name]) for name in arrow.column_names})
 
 
 def series_from_arrow(column: pa.ChunkedArray, *, gaps: bool = False) -> pd.Series:
-    """Turn one Arrow column into a pandas one; with `gaps` it is of the type that it has beside missing values."""
-    # Left to itself, Arrow makes whole numbers with gaps into fractions, and true/false into objects.
+    """Convert an Arrow column to pandas, to a nullable type if it has missing values or with `gaps`."""
+    # By default, Arrow converts integers with nulls to floats, and Booleans to objects.
     kind = column.type
     if pa.types.is_decimal(kind) or pa.types.is_null(kind):
         return column.cast(pa.float64()).to_pandas()
@@ -306,26 +300,26 @@ def series_from_arrow(column: pa.ChunkedArray, *, gaps: bool = False) -> pd.Seri
     if gaps and pa.types.is_integer(kind):
         return column.cast(pa.int64()).to_pandas(types_mapper={pa.int64(): pd.Int64Dtype()}.get)
     if pa.types.is_dictionary(kind) and pa.types.is_unsigned_integer(kind.index_type):
-        # Categories of polars, which PyArrow before 23 does not turn into those of pandas.
+        # Categories of Polars, which PyArrow before 23 does not convert.
         column = column.cast(pa.dictionary(pa.int64(), kind.value_type, kind.ordered))
     return column.to_pandas(date_as_object=False)
 
 
 def to_arrow(frame: pd.DataFrame) -> pa.Table:
-    """Turn a frame into an Arrow table, or say which column cannot be."""
+    """Convert a frame to an Arrow table."""
     columns = {}
     for name in frame.columns:
         try:
             columns[name] = pa.array(frame[name], from_pandas=True)
         except (pa.ArrowException, UnicodeError, OverflowError, TypeError, ValueError, AttributeError):
-            # Not chained: Arrow's own words quote a value.
-            problem = f"the column {name!r} mixes kinds of values, or holds text that is not Unicode"
+            # Not chained: Arrow's message quotes a value.
+            problem = f"the column {name!r} has values of several types, or text that is not Unicode"
             raise InputError("data", problem, "Make it all text or all numbers") from None
     return pa.table(columns)
 
 
 def whole_if_whole(column: pd.Series) -> pd.Series:
-    """Make fractions whole numbers if none has a fraction: some files store every number as a fraction."""
+    """Convert floats to integers if none has a fraction: some files store every number as a float."""
     if column.dtype == np.float64 and column.notna().any():
         present = column.dropna().to_numpy()
         if (np.abs(present) < 2**53).all() and (present == np.floor(present)).all():
@@ -334,7 +328,7 @@ def whole_if_whole(column: pd.Series) -> pd.Series:
 
 
 def plain_code(code: float | str) -> float | str:
-    """Give the code of a value label as text, as a whole number where it is one, or as it is."""
+    """The code of a value label as text, integer or float."""
     if isinstance(code, str):
         return code
     return int(code) if float(code).is_integer() else float(code)

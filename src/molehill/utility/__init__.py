@@ -1,7 +1,7 @@
-"""Utility: whether a user of the released tables finds what one of the confidential table finds.
+"""Utility: what users of released data compute, and how far distributions differ from the confidential data.
 
-`estimate` compares the results of analyses, interval by interval. `ecdf_distances`, `wasserstein`, `propensity`,
-`table_difference` and `agreement` compare the tables themselves.
+`estimate` compares the results of analyses and their confidence intervals. `ecdf_distances`, `wasserstein`,
+`propensity`, `table_difference` and `agreement` compare the datasets themselves.
 """
 
 from molehill.utility.analyses import Analysis, correlation, mean, median, quantile, regression, sd

@@ -1,20 +1,25 @@
-"""What users compute: summaries of a column, and regressions, whose formulas are read with care.
+"""Analyses that users compute: summaries of a variable, and regressions with checked formulas.
 
-Formulaic would run any Python that it finds in a formula. Only names of columns, numbers, operators and some functions
-are let through. Columns get neutral names before Formulaic sees them, so that a column may be called anything, and
-their own names again in the coefficients.
+Formulaic would evaluate any Python code in a formula. Only names of variables, numbers, operators and some functions
+are accepted. Variables get neutral names before Formulaic sees them, so that they may have any name, and their own
+names again in the coefficients.
 """
 
+import ast
 import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import product
+from functools import partial
+from itertools import accumulate, product
 from math import prod
 from numbers import Real
-from typing import Literal
+from typing import Any, Literal
 
 import pandas as pd
+from formulaic.errors import FormulaicError
+from formulaic.parser import DefaultFormulaParser
+from formulaic.parser.types import Token
 
 from molehill.errors import InputError, check_choice
 
@@ -26,15 +31,20 @@ _TOKEN = re.compile(
     re.DOTALL,
 )
 _NEUTRAL = re.compile(r"column_(\d+)_")
-_REMEDY = "Write for instance 'income ~ age + C(region)'"
-# What a formula may come to: more takes long, or never ends, and tells a reader nothing.
+_REMEDY = "For example 'income ~ age + C(region)'"
+# Limits that keep a formula from taking long or never ending.
 MOST_TERMS, MOST_COEFFICIENTS = 1_000, 1_000
 _LONGEST, _DEEPEST, _HIGHEST_POWER, _HIGHEST_DEGREE, _LARGEST = 2_000, 50, 20, 30, 1e15
-_SIGN = re.compile(r"\*\*|\d+(?:\.\d+)?|\w+|[-+:*/^(),~]")
-
-_ARITHMETIC = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv, "**": operator.pow}
+_ARITHMETIC: Mapping[type, Callable[[float, float], Any]] = {
+    ast.Add: operator.add,
+    ast.Sub: operator.sub,
+    ast.Mult: operator.mul,
+    ast.Div: operator.truediv,
+    ast.Pow: operator.pow,
+}
 
 Term = frozenset[str]
+_Refuse = Callable[[str, str], InputError]
 
 
 @dataclass(frozen=True)
@@ -47,15 +57,15 @@ class ReadFormula:
 
     @property
     def outcome(self) -> str:
-        """The column of the left-hand side."""
+        """The variable on the left-hand side."""
         return self.columns[0]
 
     def neutral(self, name: str) -> str:
-        """Give what a column is called in the text."""
+        """The neutral name of a variable."""
         return f"column_{self.columns.index(name)}_"
 
     def restore(self, term: str) -> str:
-        """Give a coefficient its name in the words of the caller.
+        """Restore the names of variables in a coefficient.
 
         Examples
         --------
@@ -67,7 +77,7 @@ class ReadFormula:
 
 
 def read_formula(formula: str) -> ReadFormula:
-    """Take a formula apart, or say what in it cannot be used.
+    """Parse a formula, or raise an error about what is not allowed in it.
 
     Examples
     --------
@@ -77,23 +87,23 @@ def read_formula(formula: str) -> ReadFormula:
     if not isinstance(formula, str):
         raise InputError("formula", f"it is of type {type(formula).__name__}, not text", _REMEDY)
     if len(formula) > _LONGEST:
-        raise InputError("formula", f"it is longer than {_LONGEST:,} signs", "Name fewer columns")
+        raise InputError("formula", f"it is longer than {_LONGEST:,} characters", "Use fewer variables")
     columns: list[str] = []
     pieces: list[str] = []
     outcomes = 0
     for token in _TOKEN.finditer(formula):
         name = token["quoted"] or token["name"]
         if token["bad"] is not None:
-            raise InputError("formula", f"the sign {token['bad']!r} cannot be used in it", _remedy_for_signs())
+            raise InputError("formula", f"the character {token['bad']!r} is not allowed", _remedy_for_signs())
         if token["call"] and token["call"] not in FUNCTIONS:
-            raise InputError("formula", f"{token['call']!r} is not a function that can be used", _remedy_for_signs())
+            raise InputError("formula", f"the function {token['call']!r} is not allowed", _remedy_for_signs())
         if token["tilde"]:
             outcomes = outcomes + len(columns) if "~" not in pieces else -1
         if name and name not in columns:
             columns.append(name)
         pieces.append(f"column_{columns.index(name)}_" if name else token[0])
     if "~" not in pieces or outcomes != 1:
-        raise InputError("formula", "it does not have one outcome, then '~', then predictors", _REMEDY)
+        raise InputError("formula", "it must have the form 'outcome ~ predictors'", _REMEDY)
     text = "".join(pieces).strip()
     left, right = text.split("~")
     expand_terms(left, "formula")
@@ -102,219 +112,130 @@ def read_formula(formula: str) -> ReadFormula:
 
 def _remedy_for_signs() -> str:
     functions: Sequence[str] = FUNCTIONS
-    return f"Use column names (between backticks if need be), + - * : / ^ and {', '.join(functions)}"
+    return f"Use names of variables (in backticks if necessary), + - * : / ^ and {', '.join(functions)}"
 
 
 def expand_terms(text: str, argument: str, remedy: str = _REMEDY) -> tuple[Term, ...]:
-    """Multiply one side of a formula out, as Formulaic will, or refuse one that would take too long.
+    """Expand one side of a formula into the factors of its terms, or raise an error if that would take too long.
 
     Parameters
     ----------
     text
         The side, of neutral names, numbers, operators and calls.
     argument, remedy
-        What a problem is named by, and what to do about one that cannot be read.
-
-    Returns
-    -------
-    tuple
-        The factors of every term; of the intercept there are none.
+        The argument to name in errors, and the remedy for one that cannot be parsed.
 
     Examples
     --------
     >>> [sorted(term) for term in expand_terms("(a + b)**2 + log(c)", "formula")]
     [['a'], ['a', 'b'], ['b'], ['log(c)']]
     """
-    reader = _Expansion(_SIGN.findall(text), argument, remedy)
-    terms = reader.read_sum()
-    reader.end()
-    return tuple(sorted(terms, key=sorted))
+    depth = max(accumulate((sign == "(") - (sign == ")") for sign in text), default=0)
+    if depth > _DEEPEST:
+        raise InputError(argument, f"its brackets are nested more than {_DEEPEST} deep", "Use fewer brackets")
+    try:
+        tree = DefaultFormulaParser(include_intercept=False).get_ast(text)
+    except FormulaicError:
+        tree = None
+    if tree is None:
+        raise InputError(argument, "the formula cannot be read", remedy)
+    return tuple(sorted(_terms_of(tree, partial(InputError, argument)), key=sorted))
 
 
-class _Expansion:
-    """Reads one side of a formula from left to right; the precedence of its operators is that of Formulaic."""
+def _terms_of(node: Any, refuse: _Refuse) -> set[Term]:
+    """The terms of a parsed formula, each the set of its factors; that of the intercept is empty."""
+    if isinstance(node, Token):
+        if node.kind is Token.Kind.PYTHON:
+            _check_call(node.token, refuse)
+        factor = node.token.replace(" ", "")
+        return {frozenset() if factor == "1" else frozenset((factor,))}
+    sign, terms = node.operator.symbol, _terms_of(node.args[0], refuse)
+    if len(node.args) == 1:
+        return terms if sign == "+" else set()
+    if sign in ("**", "^"):
+        return _to_power(terms, node.args[1], refuse)
+    other = _terms_of(node.args[1], refuse)
+    _check_terms(len(terms) * len(other) if sign in ("*", ":") else len(terms) + len(other), refuse)
+    if sign in ("+", "-"):
+        return terms | other if sign == "+" else terms - other
+    if sign == "/":
+        whole = frozenset[str]().union(*terms)
+        return terms | {whole | term for term in other}
+    products = {one | another for one, another in product(terms, other)}
+    return products if sign == ":" else terms | other | products
 
-    def __init__(self, signs: Sequence[str], argument: str, remedy: str) -> None:
-        self._signs, self._argument, self._remedy = signs, argument, remedy
-        self._place = self._depth = 0
 
-    def _ahead(self, by: int = 0) -> str:
-        return self._signs[self._place + by] if self._place + by < len(self._signs) else ""
+def _to_power(terms: set[Term], given: Any, refuse: _Refuse) -> set[Term]:
+    power = given.token if isinstance(given, Token) else "of a power"
+    if not power.isdecimal() or len(power) > 2 or not 1 <= int(power) <= _HIGHEST_POWER:
+        problem = f"the power {power[:20]!r} is not a whole number from 1 to {_HIGHEST_POWER}"
+        raise refuse(problem, "Use such a power; the square of a variable is I(age**2)")
+    # Formulaic makes all products before it removes equal ones.
+    _check_terms(len(terms) ** int(power), refuse)
+    found = terms
+    for _ in range(int(power) - 1):
+        found = {one | another for one, another in product(found, terms)}
+    return found
 
-    def _take(self, *wanted: str) -> str:
-        sign = self._ahead()
-        if sign not in wanted:
-            return ""
-        self._place += 1
-        return sign
 
-    def _next(self) -> str:
-        self._place += 1
-        return self._signs[self._place - 1] if self._place <= len(self._signs) else ""
+def _check_terms(number: int, refuse: _Refuse) -> None:
+    if number > MOST_TERMS:
+        problem = f"expanded it has more than {MOST_TERMS:,} terms"
+        raise refuse(problem, "Multiply fewer variables, or use lower powers")
 
-    def _refuse(self, problem: str, remedy: str) -> InputError:
-        return InputError(self._argument, problem, remedy)
 
-    def end(self) -> None:
-        """Refuse what is left over."""
-        if self._ahead():
-            raise self._refuse("the formula cannot be read", self._remedy)
+def _check_call(text: str, refuse: _Refuse) -> None:
+    """Raise an error for a call whose constants are too large to evaluate."""
+    try:
+        _fold(ast.parse(text.strip(), mode="eval").body, refuse)
+    except (SyntaxError, ValueError) as error:
+        raise error if isinstance(error, InputError) else refuse("the formula cannot be read", _REMEDY) from None
 
-    def _within(self, closing: str) -> None:
-        self._depth -= 1
-        if self._next() != closing:
-            raise self._refuse("the formula cannot be read: a bracket is not closed", self._remedy)
 
-    def _enter(self) -> None:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise self._refuse(f"brackets stand in each other more than {_DEEPEST} deep", "Write it without them")
-
-    def _checked(self, many: int) -> None:
-        if many > MOST_TERMS:
-            problem = f"multiplied out it has more than {MOST_TERMS:,} terms"
-            raise self._refuse(problem, "Multiply fewer columns, or give a lower power")
-
-    # Operators of formulas, on sets of terms.
-
-    def read_sum(self) -> set[Term]:
-        """Read terms with + and - between them."""
-        terms = self._read_product()
-        while sign := self._take("+", "-"):
-            other = self._read_product()
-            terms = terms | other if sign == "+" else terms - other
-        self._checked(len(terms))
-        return terms
-
-    def _read_product(self) -> set[Term]:
-        terms = self._read_interaction()
-        while sign := self._take("*", "/"):
-            other = self._read_interaction()
-            if sign == "/":
-                whole = frozenset[str]().union(*terms)
-                terms = terms | {whole | term for term in other}
-                continue
-            self._checked(len(terms) * len(other))
-            terms = terms | other | {one | another for one, another in product(terms, other)}
-        return terms
-
-    def _read_interaction(self) -> set[Term]:
-        terms = self._read_power()
-        while self._take(":"):
-            other = self._read_power()
-            self._checked(len(terms) * len(other))
-            terms = {one | another for one, another in product(terms, other)}
-        return terms
-
-    def _read_power(self) -> set[Term]:
-        if sign := self._take("-", "+"):
-            # Nothing is added, or taken away from it.
-            terms = self._read_power()
-            return set() if sign == "-" else terms
-        terms = self._read_atom()
-        if self._take("**", "^"):
-            power = self._next()
-            if not power.isdecimal() or not 1 <= len(power) <= 2 or int(power) > _HIGHEST_POWER or int(power) < 1:
-                problem = f"the power {power[:20]!r} is no whole number from 1 to {_HIGHEST_POWER}"
-                raise self._refuse(problem, "Give such a one; the square of a column is I(age**2)")
-            if self._ahead() in ("**", "^"):
-                raise self._refuse("it has the power of a power", "Multiply the two, or use brackets")
-            # Formulaic makes all products before it drops those that are the same.
-            self._checked(len(terms) ** int(power))
-            once = terms
-            for _ in range(int(power) - 1):
-                terms = {one | another for one, another in product(terms, once)}
-        return terms
-
-    def _read_atom(self) -> set[Term]:
-        begun, sign = self._place, self._next()
-        if sign == "(":
-            self._enter()
-            terms = self.read_sum()
-            self._within(")")
-            return terms
-        if sign[:1].isdecimal():
-            return {frozenset()} if sign == "1" else set() if sign == "0" else {frozenset((sign,))}
-        if not sign.isidentifier():
-            raise self._refuse("the formula cannot be read", self._remedy)
-        if self._ahead() == "(":
-            self._read_call(sign)
-        return {frozenset(("".join(self._signs[begun : self._place]),))}
-
-    # Python within a call: a number for what has no column in it, None for what has.
-
-    def _read_call(self, function: str) -> None:
-        self._enter()
-        self._next()
-        self._read_value()
-        while self._take(","):
-            number = self._read_value()
-            if function in ("poly", "bs") and number is not None and number > _HIGHEST_DEGREE:
-                problem = f"{function!r} has a number above {_HIGHEST_DEGREE}"
-                raise self._refuse(problem, f"Give one of at most {_HIGHEST_DEGREE}")
-        self._within(")")
-
-    def _fold(self, sign: str, one: float | None, other: float | None) -> float | None:
-        if (sign == "/" and other == 0) or (sign == "**" and one == 0 and other is not None and other < 0):
-            raise self._refuse("it divides by 0", self._remedy)
-        if sign == "**" and other is not None and abs(other) > _HIGHEST_POWER:
-            raise self._refuse(f"it has a power above {_HIGHEST_POWER}", "Give a lower one")
-        return None if one is None or other is None else self._bounded(_ARITHMETIC[sign](one, other))
-
-    def _bounded(self, number: float | complex) -> float:
-        if isinstance(number, complex) or abs(number) > _LARGEST:
-            raise self._refuse("a number in it is too large", f"Write numbers up to {_LARGEST:.0e}, as they are")
-        return number
-
-    def _read_value(self) -> float | None:
-        value = self._read_quotient()
-        while sign := self._take("+", "-"):
-            value = self._fold(sign, value, self._read_quotient())
-        return value
-
-    def _read_quotient(self) -> float | None:
-        value = self._read_sign()
-        while sign := self._take("*", "/"):
-            value = self._fold(sign, value, self._read_sign())
-        return value
-
-    def _read_sign(self) -> float | None:
-        minus = 0
-        while sign := self._take("-", "+"):
-            minus += sign == "-"
-        value = self._read_own()
-        if self._take("**", "^"):
-            value = self._fold("**", value, self._read_sign())
-        return -value if value is not None and minus % 2 else value
-
-    def _read_own(self) -> float | None:
-        sign = self._next()
-        if sign == "(":
-            self._enter()
-            value = self._read_value()
-            self._within(")")
-            return value
-        if sign[:1].isdecimal():
-            return self._bounded(float(sign))
-        if not sign.isidentifier():
-            raise self._refuse("the formula cannot be read", self._remedy)
-        if self._ahead() == "(":
-            self._read_call(sign)
+def _fold(node: ast.expr, refuse: _Refuse) -> float | None:
+    """The value of a constant expression; None with variables."""
+    if isinstance(node, ast.Call):
+        numbers = [_fold(given, refuse) for given in node.args][1:]
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name in ("poly", "bs") and any(number is not None and number > _HIGHEST_DEGREE for number in numbers):
+            raise refuse(f"{name!r} has a number above {_HIGHEST_DEGREE}", f"Use at most {_HIGHEST_DEGREE}")
         return None
+    if isinstance(node, ast.Name):
+        return None
+    if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.UAdd | ast.USub):
+        value = _fold(node.operand, refuse)
+        return -value if value is not None and isinstance(node.op, ast.USub) else value
+    value: Any = _operate(node, refuse) if isinstance(node, ast.BinOp) else getattr(node, "value", "")
+    if isinstance(value, str):
+        raise refuse("the formula cannot be read", _REMEDY)
+    if value is not None and (isinstance(value, complex) or abs(value) > _LARGEST):
+        raise refuse("a number in it is too large", f"Use numbers up to {_LARGEST:.0e}")
+    return value
+
+
+def _operate(node: ast.BinOp, refuse: _Refuse) -> Any:
+    one, other, power = _fold(node.left, refuse), _fold(node.right, refuse), isinstance(node.op, ast.Pow)
+    if (isinstance(node.op, ast.Div) and other == 0) or (power and one == 0 and other is not None and other < 0):
+        raise refuse("it divides by 0", _REMEDY)
+    if power and other is not None and abs(other) > _HIGHEST_POWER:
+        raise refuse(f"it has a power above {_HIGHEST_POWER}", "Use a lower power")
+    if type(node.op) not in _ARITHMETIC:
+        raise refuse("the formula cannot be read", _REMEDY)
+    return None if one is None or other is None else _ARITHMETIC[type(node.op)](one, other)
 
 
 def refuse_wide(frame: pd.DataFrame, formula: ReadFormula, argument: str = "formula") -> None:
-    """Refuse a formula whose categories alone make more coefficients than anybody reads, before they are made."""
+    """Raise an error if a formula has too many coefficients, before its design matrix is built."""
     most = 0
     for term in formula.terms:
         most += prod(_count_columns(frame, formula, factor) for factor in term)
         if most > MOST_COEFFICIENTS:
-            problem = f"it has more than {MOST_COEFFICIENTS:,} coefficients, as a category has one for every level"
-            raise InputError(argument, problem, "Leave out products of categories, or name coarser ones")
+            problem = f"it has more than {MOST_COEFFICIENTS:,} coefficients"
+            raise InputError(argument, problem, "Leave out products of categories, or use coarser ones")
 
 
 def _count_columns(frame: pd.DataFrame, formula: ReadFormula, factor: str) -> int:
-    """Count the columns that a factor of a term makes at least."""
+    """Minimum number of columns of a factor in the design matrix."""
     named = re.fullmatch(r"(C\()?column_(\d+)_\)?", factor)
     if named is None:
         return 1
@@ -330,22 +251,22 @@ AnalysisKind = Literal["mean", "quantile", "sd", "correlation", "regression"]
 
 @dataclass(frozen=True)
 class Analysis:
-    """What a user of the data would compute: made by `mean`, `quantile`, `regression` and the like.
+    """An estimate that users of the data compute: made by `mean`, `quantile`, `regression` and the like.
 
     Attributes
     ----------
     name
-        In words, such as "90% quantile of income".
+        Description, for example "90% quantile of income".
     column
-        The column that it is about; of a regression, the outcome.
+        The variable; the outcome of a regression.
     kind
-        Which of the summaries it is.
+        The type of estimate.
     share
         Of a quantile: the share of the records below it.
     other
-        Of a correlation: the second column.
+        Of a correlation: the second variable.
     formula, family, terms
-        Of a regression: its formula, its family, and the coefficients to report (none named: all).
+        Of a regression: its formula, its family, and the coefficients to report (empty: all).
     """
 
     name: str
@@ -359,7 +280,7 @@ class Analysis:
 
 
 def mean(column: str) -> Analysis:
-    """The mean of a numeric column.
+    """The mean of a numeric variable.
 
     Examples
     --------
@@ -370,12 +291,12 @@ def mean(column: str) -> Analysis:
 
 
 def median(column: str) -> Analysis:
-    """The median of a numeric column."""
+    """The median of a numeric variable."""
     return Analysis(f"median of {column}", column, "quantile", share=0.5)
 
 
 def quantile(column: str, share: float) -> Analysis:
-    """The value that a share of a numeric column's values lie below (type 7: linear between order statistics).
+    """A quantile of a numeric variable (type 7: linear between order statistics).
 
     Examples
     --------
@@ -388,14 +309,14 @@ def quantile(column: str, share: float) -> Analysis:
 
 
 def sd(column: str) -> Analysis:
-    """The standard deviation of a numeric column, with denominator n - 1."""
+    """The standard deviation of a numeric variable, with denominator n - 1."""
     return Analysis(f"sd of {column}", column, "sd")
 
 
 def correlation(column: str, other: str) -> Analysis:
-    """The product-moment correlation of two numeric columns."""
+    """The product-moment correlation of two numeric variables."""
     if column == other:
-        raise InputError("other", f"it is {column!r} as well", "Name two different columns")
+        raise InputError("other", f"it is {column!r} as well", "Name two different variables")
     return Analysis(f"correlation of {column} and {other}", column, "correlation", other=other)
 
 
@@ -405,14 +326,14 @@ def regression(formula: str, family: RegressionFamily = "linear", terms: str | S
     Parameters
     ----------
     formula
-        Such as "log(income) ~ age + C(region)". Text is categorical, a number is a number unless it is within C();
-        C, I, log, log10, log1p, exp, sqrt, center, scale, poly and bs are the functions that may be used. A name
-        with other signs stands between backticks.
+        For example "log(income) ~ age + C(region)". Text is categorical; a number is categorical within C(). Functions
+        allowed: C, I, log, log10, log1p, exp, sqrt, center, scale, poly and bs. Names with other characters stand in
+        backticks.
     family
-        "linear" (ordinary least squares), "logit" (an outcome of 0 and 1, or of two categories, of which the second
-        in their order is modelled) or "poisson" (log link).
+        "linear" (ordinary least squares), "logit" (outcome 0 or 1, or two categories, of which the second in their
+        order is modelled) or "poisson" (log link).
     terms
-        Coefficients to report, such as "region[south]"; all by default.
+        Coefficients to report, for example "region[south]"; all by default.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What analyses find in the confidential table and in released ones, interval by interval."""
+"""Comparison of estimates and their confidence intervals between confidential and released data."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,9 +37,9 @@ from molehill.utility.sides import GroupColumns, Part, Side, read_numbers, read_
 
 Interval = Literal["combined", "bootstrap"]
 
-# How a released interval compares with the confidential one, and what each measure cannot pass.
+# Measures of a released interval against the confidential one, with their possible range.
 _MEASURES = {"overlap": (0.0, 1.0), "width_ratio": (0.0, np.inf), "relative_bias": (-np.inf, np.inf)}
-# Without one of them there must still be several, or nothing could be said of the spread between them.
+# Minimum number of datasets for the jackknife.
 _LEAST_TABLES = 3
 # Probability that all estimates of a correct release overlap by as much as chance lets them.
 _LEVEL = 0.98
@@ -47,7 +47,7 @@ _LEAST_OVERLAP = 1e-6
 
 
 class _Estimated(NamedTuple):
-    """An estimate of the confidential table, of the released ones, and of these without each in turn (arrays)."""
+    """An estimate from the confidential data, from all released datasets, and leaving each of these out (arrays)."""
 
     name: str
     own: Estimate
@@ -71,39 +71,38 @@ def estimate(
     design: SurveyDesign | None = None,
     hidden: Sequence[str] = (),
 ) -> pd.DataFrame:
-    """Compare what analyses find in the confidential table and in released ones, with intervals.
+    """Compare estimates and confidence intervals between confidential and released data.
 
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     released
-        One released table, or a sequence of them.
+        One released dataset, or a sequence of them.
     analyses
-        What to compute: `mean("income")`, `quantile("income", 0.9)`, `regression("income ~ age")`, one or several.
+        One or several estimates: `mean("income")`, `quantile("income", 0.9)`, `regression("income ~ age")`.
     interval
-        "combined": each table's own interval, and `combine` for the released ones. "bootstrap", as in the paper:
-        every table is resampled `replicates` times, the values of all released tables are pooled, and their mean and
-        quantiles are the point and the ends; regressions are combined in either case.
+        "combined": estimates and variances are combined over the released datasets by `combine`. "bootstrap", as in
+        the paper: every dataset is resampled `replicates` times, the values of all released datasets are pooled, and
+        the interval is their mean and quantiles; regressions are combined in either case.
     rule
-        Of `combine`: "partial" or "full".
+        Combining rule, "partial" or "full", see `combine`.
     level
-        Of the intervals.
+        Confidence level.
     replicates, seed
         Of the bootstrap.
     groups
-        Columns within whose groups to do it all.
+        Variables that define groups; estimates are computed within each group.
     missing
-        A missing value in a column of an analysis: "error", or "keep": the record takes no part in that analysis.
+        Missing values: "error", or "keep" (the record is left out of the estimate).
     size
-        Of `combine`: for tables of new people, their records for each one of the confidential table.
+        For fully synthetic data, the number of released records per confidential record, see `combine`.
     design
-        How the confidential table was drawn, if it is a sample of a survey: estimates are then those of
-        `molehill.surveys`, with variances from linearisation or replicate weights, and for "bootstrap" from resampled
-        clusters within strata; all are combined by the rule. A released table is read by as much of the design as it
-        has, and as it is if it has no weight.
+        Survey design of the confidential data: estimates are then those of `molehill.surveys`, with variances from
+        linearization, replicate weights or, for "bootstrap", resampled clusters within strata. Of a released dataset,
+        the design variables it contains are used; without the weight it is analysed unweighted.
     hidden
-        Columns of the released tables that their users will not have, such as a stratum that is dropped.
+        Variables of the released datasets that users will not have, for example a stratum that is not released.
 
     Returns
     -------
@@ -111,9 +110,8 @@ def estimate(
         One row per analysis (and coefficient, and group): `analysis`, `column`, `confidential`, `confidential_low`,
         `confidential_high`, `released`, `released_low`, `released_high`; `overlap` of the two intervals (see
         `interval_overlap`); `width_ratio`, released over confidential; `relative_bias`, the difference of the points
-        over the size of the confidential one. The last two are missing where that would divide by zero. Each of the
-        three has `_low` and `_high`: how far it would move if other tables had been drawn, by leaving out each of them
-        in turn (the jackknife, with Student's t); missing for fewer than three tables.
+        over the absolute confidential one. The last two are missing where they would divide by zero. Each of the three
+        has `_low` and `_high`, a jackknife interval over the datasets (Student's t); missing for fewer than three.
 
     References
     ----------
@@ -161,10 +159,10 @@ def estimate(
 
 
 def interval_overlap(low: Any, high: Any, other_low: Any, other_high: Any) -> Any:
-    """Measure how far two intervals overlap, from 0 to 1.
+    """Confidence-interval overlap (Karr et al.), from 0 to 1.
 
-    The length that they share, as a share of the first and as a share of the second: the mean of the two. Intervals
-    that do not meet give 0. One without width counts as all shared if it lies in the other, and as nothing if not.
+    The mean of the shared length as a share of the first and of the second interval; 0 for disjoint intervals. An
+    interval of width 0 counts as fully shared if it lies within the other.
 
     Examples
     --------
@@ -213,7 +211,7 @@ def overlap_by_chance(
 def _read_analyses(analyses: Analysis | Sequence[Analysis]) -> list[Analysis]:
     several = [analyses] if isinstance(analyses, Analysis) else list(analyses)
     if not several or not all(isinstance(analysis, Analysis) for analysis in several):
-        raise InputError("analyses", "it holds something else, or nothing", "Give for instance [mean('income')]")
+        raise InputError("analyses", "it must be one or more analyses", "For example [mean('income')]")
     return several
 
 
@@ -229,8 +227,8 @@ def _read_summary(analysis: Analysis, side: Side, missing: Missing) -> Floats:
     if analysis.kind == "correlation":
         for name, numbers in zip(columns, values, strict=True):
             if np.ptp(numbers) == 0:
-                problem = f"column {name!r} is the same for every record"
-                raise side.refuse(problem, "A constant has no correlation: leave the analysis out")
+                problem = f"variable {name!r} is the same for every record"
+                raise side.refuse(problem, "A constant has no correlation: remove the analysis")
     return values
 
 
@@ -247,12 +245,12 @@ def _summarise(analysis: Analysis, values: Floats) -> tuple[Floats, Floats, floa
 
 
 def _estimate_side(analysis: Analysis, side: Side, missing: Missing) -> tuple[Any, Any, float]:
-    """The estimate of one table, its variance and degrees of freedom, under its design if it has one."""
+    """Estimate from one dataset, its variance and degrees of freedom, under its survey design if there is one."""
     if side.sample is None:
         return _summarise(analysis, _read_summary(analysis, side, missing))
     columns = _columns_of(analysis)
     values, rows = read_whole(side, columns, missing, least=2 if len(columns) == 1 else 4)
-    # Whether a value is missing has been seen to: the records that have none are outside of the group.
+    # Missing values were checked: records without a value are outside the group.
     how: dict[str, Any] = {"within": rows, "missing": "keep"}
     try:
         if analysis.kind == "mean":
@@ -271,7 +269,7 @@ def _estimate_side(analysis: Analysis, side: Side, missing: Missing) -> tuple[An
 
 
 def _resample_designs(parts: Sequence[Part], replicates: int, seed: int) -> list[Part]:
-    """Give every sample replicate weights by the bootstrap, once for all groups."""
+    """Add bootstrap replicate weights to every sample, once for all groups."""
     made: dict[int, Sample] = {}
 
     def resampled(side: Side) -> Side:
@@ -289,7 +287,7 @@ def _resample_designs(parts: Sequence[Part], replicates: int, seed: int) -> list
 
 
 class _Combining(NamedTuple):
-    """How estimates of tables are combined: see `combine`."""
+    """Arguments of `combine`."""
 
     rule: Rule
     level: float
@@ -306,7 +304,7 @@ def _combine_summary(analysis: Analysis, part: Part, how: _Combining, missing: M
 
 
 def _combine(name: str, points: Floats, variances: Floats, degrees: Floats, how: _Combining) -> _Estimated:
-    """Combine one estimate of every table, the confidential one first, all at once and without each table in turn."""
+    """Combine one estimate over all datasets, and leaving each out; the first entry is the confidential one."""
     settings: dict[str, Any] = {**how._asdict(), "degrees": degrees[1:].min()}
     own = around(points[0], variances[0], degrees[0], how.level)
     other = combine(points[1:], variances[1:], **settings)

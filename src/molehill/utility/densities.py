@@ -1,23 +1,23 @@
-"""Shapes of a column: density, distribution function and tails on grids of round numbers, so that no value is told."""
+"""Densities, distribution functions and tails for charts, on grids of round numbers that show no value."""
 
 import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from molehill.arrays import Floats
 
-# What lies beyond is not drawn, since there a curve is the values of a few records: a share of them, and so many.
+# Share, and minimum number, of the records at either end that are not drawn, where a curve would show single records.
 _MASKED, _FEWEST = 0.005, 5
-# Of a density, in bandwidths: what is further away adds nothing, and finer bins would change nothing.
+# Truncation of the kernel, and width of the bins, in bandwidths.
 _REACH, _FINEST = 6.0, 1 / 16
 _BINS = (512, 16384)
-# Round numbers on which tails are told: a value lies between two of them.
+# Grid of a tail, within a power of ten.
 _ROUND = (1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.3, 8.0)
-# A tail is followed no further than so many times the largest confidential value.
+# A tail ends at this multiple of the largest confidential value.
 _FARTHEST = 1000.0
 
 
 def round_step(span: float) -> float:
-    """Give the power of ten between a hundredth and a thousandth of a span: too small to see in a chart.
+    """Power of ten between a hundredth and a thousandth of a span.
 
     Examples
     --------
@@ -30,20 +30,18 @@ def round_step(span: float) -> float:
 def smooth_density(
     values: Floats, grid: Floats, bandwidth: float, *, bounds: tuple[float, float] | None = None
 ) -> Floats:
-    """Give the normal kernel density of the values on a grid.
-
-    Values are binned first, so that the work hardly grows with their number.
+    """Normal kernel density of the values on a grid, from binned values.
 
     Parameters
     ----------
     values
-        Finite.
+        Finite values.
     grid
-        Where the density is wanted.
+        Points at which to evaluate the density.
     bandwidth
         Standard deviation of the kernel, above 0.
     bounds
-        Where the values end by nature. What the kernel would put beyond is reflected, so that the whole is still 1.
+        Natural bounds of the values, at which the kernel is reflected.
 
     Examples
     --------
@@ -57,13 +55,13 @@ def smooth_density(
     bins = int(np.clip((high - low) / (_FINEST * bandwidth), *_BINS))
     counts, edges = np.histogram(near, bins=bins, range=(low, high))
     width = edges[1] - edges[0]
-    # Mirrored at bounds; without them the ends lie too far away to matter.
+    # Reflected at the bounds; without bounds the ends are too far away to matter.
     smooth = gaussian_filter1d(counts / width, bandwidth / width, mode="reflect", truncate=_REACH)
     return np.interp(grid, (edges[:-1] + edges[1:]) / 2, smooth) / len(values)
 
 
 def masked_share(records: int) -> float:
-    """Give the share of the records at either end that is not drawn: half a percent, of few records at least five.
+    """Share of the records at either end that is not drawn: 0.5%, but at least five records.
 
     Examples
     --------
@@ -74,7 +72,7 @@ def masked_share(records: int) -> float:
 
 
 def masked_grid(values: Floats, points: int) -> Floats:
-    """Lay an even grid over the values without their tails; its ends are round numbers, not values of records.
+    """Even grid over the values without their tails, with round numbers as ends.
 
     Examples
     --------
@@ -90,13 +88,13 @@ def masked_grid(values: Floats, points: int) -> Floats:
 
 
 def usual_bandwidth(values: Floats, grid: Floats) -> float:
-    """Give Silverman's bandwidth; a fiftieth of the grid where half of the values are the same."""
+    """Silverman's bandwidth, or a fiftieth of the grid if half of the values are equal."""
     spread = min(np.std(values), np.ptp(np.quantile(values, [0.25, 0.75])) / 1.34)
     return float(0.9 * spread * len(values) ** -0.2) or (grid[-1] - grid[0]) / 50
 
 
 def tail_grid(values: Floats, others: Floats) -> Floats:
-    """Give round numbers from the middle of the positive values on, past the largest of both.
+    """Round numbers from the median of the positive values to beyond the largest of both.
 
     Examples
     --------
@@ -110,12 +108,12 @@ def tail_grid(values: Floats, others: Floats) -> Floats:
     powers = 10.0 ** np.arange(np.floor(np.log10(np.median(positive))), np.floor(np.log10(most)) + 2)
     steps = np.round(np.outer(powers, _ROUND).ravel(), 12)
     grid = steps[(steps >= np.median(positive)) & (steps <= steps[np.searchsorted(steps, most, side="right")])]
-    # Where most values are the largest one, as under a top code, there is no tail.
+    # Without a tail if most values are the largest one, for example a top code.
     return grid if positive.max() > grid[0] else np.zeros(0)
 
 
 def share_above(values: Floats, grid: Floats) -> Floats:
-    """Give the share of the values above each point of a grid.
+    """Share of the values above each point of a grid.
 
     Examples
     --------
@@ -126,5 +124,5 @@ def share_above(values: Floats, grid: Floats) -> Floats:
 
 
 def share_below(values: Floats, grid: Floats) -> Floats:
-    """Give the share of the values at or below each point of a grid."""
+    """Share of the values at or below each point of a grid."""
     return np.searchsorted(np.sort(values), grid, side="right") / len(values)

@@ -1,4 +1,4 @@
-"""How far released tables lie from the confidential one: distributions, two-way tables, and a classifier."""
+"""Distances between confidential and released data: distribution functions, two-way tables, propensity score test."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -23,40 +23,40 @@ from molehill.tables.table import Table, as_table
 from molehill.utility.sides import GroupColumns, Side, read_complete, read_numbers, read_parts, read_whole
 
 MOST_LEVELS = 100
-# What rounding alone gives a classifier to tell by.
+# pMSE that is due to rounding.
 _NOTHING = 1e-12
 
-# Published exactly, U_m_benchmark must follow from the number of records alone, whatever ties there are.
+# U_m_benchmark is published, so it must depend on the numbers of records alone, also where there are ties.
 # The mean of Kolmogorov's distribution, sqrt(pi / 2) log(2).
 _KOLMOGOROV_MEAN = float(np.sqrt(np.pi / 2) * np.log(2))
 
 
 @dataclass(frozen=True, eq=False)
 class Distances:
-    """Measures of how far released tables lie from the confidential one.
+    """Distances of released datasets from the confidential data.
 
     Attributes
     ----------
     summary
-        One row per measure: `column`, `measure`, `value` (the mean over the tables) and its 95% interval from `low` to
-        `high`, missing for a single table; with groups, also `group`.
+        One row per measure: `column`, `measure`, `value` (the mean over the datasets) and its 95% interval from `low`
+        to `high`, missing for a single dataset; with groups, also `group`.
     by_dataset
-        The same measures of every table, numbered from 1 in the column `table`.
+        The same measures for every dataset, numbered from 1 in the column `table`.
     """
 
     summary: pd.DataFrame
     by_dataset: pd.DataFrame
 
     def value(self, measure: str, *, column: str | None = None, group: str | None = None) -> float:
-        """Give one mean over the tables; say which column or group where there are several."""
+        """Return one mean over the datasets; name the variable or group if there are several."""
         rows = self.summary[self.summary["measure"] == measure]
         for name, wanted in (("column", column), ("group", group)):
             if wanted is not None and name in rows:
                 rows = rows[rows[name] == wanted]
         if len(rows) != 1:
             measures = ", ".join(map(repr, self.summary["measure"].unique()))
-            problem = f"{len(rows)} rows of the summary are {measure!r} with that column and group"
-            raise InputError("measure", problem, f"The measures are {measures}; name the column or the group as well")
+            problem = f"{len(rows)} rows of the summary are {measure!r} with that variable and group"
+            raise InputError("measure", problem, f"The measures are {measures}; name the variable or the group as well")
         return float(rows["value"].iloc[0])
 
 
@@ -70,26 +70,26 @@ def ecdf_distances(
     design: SurveyDesign | None = None,
     hidden: Sequence[str] = (),
 ) -> Distances:
-    """Compare the empirical distribution functions of one numeric column.
+    """Compare the empirical distribution functions of one numeric variable.
 
-    Over the pooled points z of the confidential and the released table, each as often as it occurs, `U_m` is the
-    largest |F(z) - F*(z)| and `U_a` the mean of (F(z) - F*(z))^2. `U_m_benchmark` and `U_a_benchmark` say what a fresh
-    sample of the same population, as large as the released table, is expected to show: no release needs to do better.
+    Over the pooled values z of both datasets, each as often as it occurs, `U_m` is the largest |F(z) - F*(z)| and `U_a`
+    the mean of (F(z) - F*(z))^2. `U_m_benchmark` and `U_a_benchmark` are the sampling benchmark: the expected values
+    for a new sample from the same population, as large as the released dataset.
 
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     released
-        One released table, or a sequence of them.
+        One released dataset, or a sequence of them.
     column
-        A numeric column.
+        A numeric variable.
     groups
-        Columns within whose groups to compare.
+        Variables that define groups; distances are computed within each group.
     missing
-        A missing value: "error", or "keep": the record takes no part.
+        Missing values: "error", or "keep" (the record is left out).
     design, hidden
-        As in `estimate`: under a design the distribution functions are weighted, as `molehill.surveys` has them.
+        As in `estimate`: with a survey design the distribution functions are weighted.
 
     References
     ----------
@@ -117,7 +117,7 @@ def ecdf_distances(
 
 
 def _read_weighted(side: Side, column: str, missing: Missing) -> tuple[Floats, Floats]:
-    """Give the values of a column and the weights of the records that take part."""
+    """Values of a variable and survey weights of the records included."""
     values, rows = read_whole(side, [column], missing)
     return values[0, rows], side.weights[rows]
 
@@ -125,10 +125,10 @@ def _read_weighted(side: Side, column: str, missing: Missing) -> tuple[Floats, F
 def wasserstein(
     data: Any, released: Any, column: str, *, groups: GroupColumns = None, missing: Missing = "error"
 ) -> Distances:
-    """Measure how far the values of one numeric column must be moved to turn one distribution into the other.
+    """Compute the first Wasserstein distance of one numeric variable.
 
-    The area between the two empirical distribution functions (the first Wasserstein distance), in the units of the
-    column and in standard deviations of the confidential one.
+    The area between the two empirical distribution functions, in the units of the variable ("wasserstein") and in
+    standard deviations of the confidential values ("wasserstein_sd").
 
     Parameters
     ----------
@@ -156,23 +156,23 @@ def table_difference(
 ) -> Distances:
     """Compare the shares of records in the cells of two-way tables.
 
-    "variation" is half the sum of the absolute differences of all cells: the share of records that would have
-    to change their cell. "difference" is that of one cell. A missing value is a category of its own.
+    "variation" is half the sum of the absolute differences over all cells (total variation distance), "difference" the
+    largest absolute difference. A missing value is a category of its own.
 
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     released
-        One released table, or a sequence of them.
+        One released dataset, or a sequence of them.
     pairs
-        Pairs of categorical columns, such as `[("region", "earner")]`.
+        Pairs of categorical variables, such as `[("region", "earner")]`.
     breaks
-        Groups for numeric columns, by name: `{"income": [20_000, 50_000]}`, left-closed.
+        Bins of numeric variables, by name, left-closed: `{"income": [20_000, 50_000]}`.
     groups
-        Columns within whose groups to compare.
+        Variables that define groups; distances are computed within each group.
     design, hidden
-        As in `estimate`: under a design the shares are those of the population.
+        As in `estimate`: with a survey design the shares are weighted.
 
     Examples
     --------
@@ -184,14 +184,13 @@ def table_difference(
     listed = list(pairs)
     for pair in listed or [("", "")]:
         if isinstance(pair, str) or len(pair) != 2 or pair[0] == pair[1]:
-            raise InputError("pairs", "a pair is two different columns", "Write for instance [('region', 'earner')]")
+            raise InputError("pairs", "a pair must name two variables", "For example [('region', 'earner')]")
     names = list(dict.fromkeys(name for pair in listed for name in pair))
     about: dict[str, Any] = {"groups": groups, "missing": "keep", "design": design, "hidden": hidden}
     rows = []
     for part in read_parts(data, released, names, argument="pairs", **about):
         by_pair: dict[tuple[str, str], list[dict[str, Any]]] = {pair: [] for pair in listed}
         for number, side in enumerate(part.released, 1):
-            # A column is in many pairs.
             coded = {name: _code_column(part.confidential, side, name, (breaks or {}).get(name)) for name in names}
             for pair in listed:
                 cells = _cell_differences(part.confidential, side, *(coded[name] for name in pair))
@@ -203,7 +202,7 @@ def table_difference(
 
 
 def gather(rows: list[dict[str, Any]], *, grouped: bool) -> Distances:
-    """Make the result from rows with group, table, column, measure and value."""
+    """Build the result from rows with group, table, column, measure and value."""
     by_dataset = pd.DataFrame(rows)
     summary = []
     for (group, column, measure), values in by_dataset.groupby(["group", "column", "measure"], sort=False)["value"]:
@@ -243,7 +242,7 @@ def _ecdf_measures(own: Floats, other: Floats) -> dict[str, float]:
 
 
 def expect_ecdf(spread: float, first: int, second: int) -> dict[str, float]:
-    """Say what a fresh sample would show of U_m and U_a, for tables with so many values.
+    """Sampling benchmark of U_m and U_a for datasets with `first` and `second` values.
 
     `spread` is the mean, over the pooled points, of (points at or below) times (points above).
     """
@@ -264,24 +263,24 @@ def _wasserstein_measures(own: Floats, other: Floats) -> dict[str, float]:
 
 
 def _code_column(own: Side, other: Side, name: str, breaks: Sequence[float] | None) -> Patterns:
-    """Number the values of a column in both tables, one below the other."""
+    """Code the values of a variable in both datasets, stacked."""
     own_values, other_values = (side.frame.loc[side.group, name] for side in (own, other))
     if breaks is None:
         values = own_values.drop_duplicates()
         if len(values) > MOST_LEVELS:
-            problem = f"column {name!r} has more than {MOST_LEVELS} different values"
-            raise InputError("pairs", problem, f"Group it, for instance by breaks={{{name!r}: [...]}}")
-        # What few people have may be drawn for nobody.
+            problem = f"variable {name!r} has more than {MOST_LEVELS} different values"
+            raise InputError("pairs", problem, f"Group it, for example by breaks={{{name!r}: [...]}}")
+        # A rare category may be missing from a released dataset by chance.
         if other_values.notna().any() and not other_values.isin(values).any():
-            problem = f"no value of column {name!r} occurs in the confidential table"
-            raise other.refuse(problem, "Code the column as it is coded there (the same labels, or the same numbers)")
+            problem = f"no value of variable {name!r} occurs in the confidential data"
+            raise other.refuse(problem, "Use the labels or numbers of the confidential data")
     stacked = pd.concat([own_values.astype(object), other_values.astype(object)], ignore_index=True)
     stacked = stacked if breaks is None else stacked.astype(np.float64)
     return learn_patterns(Table(stacked.to_frame(name)), [name], {} if breaks is None else {name: breaks})
 
 
 def _cell_differences(own: Side, other: Side, first: Patterns, second: Patterns) -> Floats:
-    """Share of records in every cell that occurs in either table: released less confidential."""
+    """Released minus confidential share of every cell that occurs in either dataset."""
     cells = first.codes.astype(np.int64) * second.number + second.codes
     shares = []
     for side, codes in zip((own, other), np.split(cells, [int(own.group.sum())]), strict=True):
@@ -289,7 +288,7 @@ def _cell_differences(own: Side, other: Side, first: Patterns, second: Patterns)
         if not weights.any():
             raise side.refuse("no record has a weight", "Use coarser groups")
         shares.append(np.bincount(codes, weights, first.number * second.number) / weights.sum())
-    # What occurs in neither is no cell; adding up would not be to the same digit with it.
+    # Empty cells are left out, so that sums are the same to the last digit.
     occurs = np.bincount(cells, minlength=first.number * second.number) > 0
     return (shares[1] - shares[0])[occurs]
 
@@ -299,10 +298,10 @@ Method = Literal["logistic", "tree"]
 PERMUTATIONS = 100
 LEAST_LEAF = 20
 MOST_TERMS = 500
-# Of larger tables a sample is looked at: what a classifier tells from so many records is enough to judge by.
+# Larger datasets are sampled for the classifier.
 MOST_RECORDS = 20_000
 
-# So little shrinkage that it only matters where the tables can be told apart perfectly, and coefficients would run off.
+# Ridge penalty so small that it only matters under perfect separation, where coefficients would diverge.
 _SHRINKAGE = 1e-8
 _SINGULAR = 1e-9
 
@@ -321,50 +320,48 @@ def propensity(
     groups: GroupColumns = None,
     missing: Missing = "error",
 ) -> Distances:
-    """Measure how well a classifier tells released records from confidential ones.
+    """Propensity score test: the pMSE and its ratio to the expectation for a new sample.
 
-    The two tables are stacked, N records of which a share c are released, and the classifier gives every record its
-    probability p of being released. "pmse" is the mean of (p - c)^2: 0 if nothing can be told, c (1 - c) if all can.
-    Some can be told by chance alone. "pmse_expected" is what a fresh sample of the same population would show, and
-    "pmse_ratio" is the one over the other: about 1 for a release that is as good as a fresh sample.
+    The two datasets are stacked, N records of which a share c are released, and a classifier estimates for every record
+    the probability p of being released. "pmse" is the mean of (p - c)^2, from 0 (indistinguishable) to c (1 - c)
+    (perfectly separated). "pmse_expected" is its expectation for a new sample from the same population, and
+    "pmse_ratio" their ratio: about 1 if the release is as good as a new sample.
 
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     released
-        One released table, or a sequence of them.
+        One released dataset, or a sequence of them.
     columns
-        The columns to look at; categorical or numeric as `infer_schema` finds them. Of a category with more than 101
-        levels the 100 commonest are told apart, and all others are one.
+        The variables to use; categorical or numeric as `infer_schema` finds them. Of a category with more than 101
+        levels, the 100 most frequent are used and all others are combined.
     method
-        "logistic" regression, or a classification "tree" with at least 20 records a leaf.
+        "logistic" regression, or a classification "tree" with at least 20 records per leaf.
     permutations
-        How many times to shuffle which records are released, to find the expectation; spread over the tables. None: 100
-        for a tree; none for logistic regression, where there is a formula.
+        Number of permutations that estimate the expectation, distributed over the datasets. None: 100 for a tree; for
+        logistic regression, a formula is used instead.
     interactions
-        Whether the logistic regression has, beside every column, products of all pairs of columns and squares of
-        numbers. Without these it can only tell means and shares apart.
+        Whether the logistic regression includes all pairwise products and squares of numbers. Without these it compares
+        means and shares only.
     pairs
-        For released tables in which only some of `columns` were replaced, row by row: whether the expectation shuffles
-        within the pairs of a confidential record and the released one in the same row. The columns that were kept then
-        stay alike in the expectation as they do in the release. None: where the tables have the same number of records
-        and one of the columns, but not all, is the same in every row.
+        For datasets in which only some of `columns` were synthesized: whether permutations swap a confidential record
+        with the released record of the same row, so that unchanged variables remain equal. None: if all datasets have
+        the same number of records and some, but not all, of the variables are equal in every row.
     most_records
-        Of a table with more records so many are looked at, chosen at random, the same rows of both tables where they
-        stand in pairs; None: all, however many. The ratio grows with the number of records wherever the tables differ,
-        so that those of large tables can be compared with each other if as many are looked at.
+        Maximum number of records, sampled at random (the same rows of paired datasets); None for all. Where the
+        datasets differ, the ratio grows with the number of records: compare ratios for equal numbers only.
     seed
-        Of the permutations, and of the records that are looked at.
+        Of the permutations and of the sample of records.
     groups
-        Columns within whose groups to do it all.
+        Variables that define groups; the test is done within each group.
     missing
-        A missing value: "error", or "keep": the record takes no part.
+        Missing values: "error", or "keep" (the record is left out).
 
     References
     ----------
     Snoke, Raab, Nowok, Dibben and Slavkovic, General and Specific Utility Measures for Synthetic Data (2018). Their
-    expectation takes the confidential table as the truth, and is 1 - c times this one.
+    expectation takes the confidential data as the truth, and is 1 - c times this one.
 
     Examples
     --------
@@ -377,11 +374,11 @@ def propensity(
     most = None if most_records is None else check_whole("most_records", most_records, LEAST_LEAF)
     several = [columns] if isinstance(columns, str) else list(columns)
     if not several:
-        raise InputError("columns", "no column is named", "Name the columns to look at")
+        raise InputError("columns", "no variable is named", "Name the variables to compare")
     number = PERMUTATIONS if permutations is None else check_whole("permutations", permutations, 1)
     closed = permutations is None and method == "logistic"
     if pairs and missing == "keep":
-        raise InputError("pairs", "records left out for a missing value would break them", "Use one or the other")
+        raise InputError("pairs", "missing='keep' leaves out records of pairs", "Use only one of the two")
     table = as_table(data)
     parts = read_parts(table, released, several, groups=groups, missing=missing, argument="columns")
     numeric = [name for name in several if is_number(table, name)]
@@ -408,32 +405,32 @@ def propensity(
 
 
 def _sample(frame: pd.DataFrame, most: int | None, seed: list[int]) -> pd.DataFrame:
-    """Records at random, in their order: with the same seed the same rows of tables that are as long."""
+    """A random sample of records in their order; the same rows for datasets of equal length."""
     if most is None or len(frame) <= most:
         return frame
     return frame.iloc[np.sort(np.random.default_rng(seed).choice(len(frame), most, replace=False))]
 
 
 def _stack(own: pd.DataFrame, other: pd.DataFrame, numeric: Sequence[str], side: Side, *, interactions: bool) -> Floats:
-    """Both tables in one, as numbers: standardised, or one column per category but the first."""
+    """Design matrix of both datasets, stacked: standardized numbers, and indicators of all categories but the first."""
     blocks: list[Floats] = []
     for name in own.columns:
         if name in numeric:
             halves = [column_numbers(Table(own), name), column_numbers(Table(other), name, side.argument)]
             values = np.concatenate(halves)
             if not np.isfinite(values).all():
-                raise side.refuse(f"column {name!r} holds an infinite value", "Correct or remove the record")
+                raise side.refuse(f"variable {name!r} holds an infinite value", "Correct or remove the record")
             spread = values.std()
             blocks.append(((values - values.mean()) / spread)[:, None] if spread > 0 else np.empty((len(values), 0)))
         else:
             codes, levels = pd.factorize(pd.concat([own[name].astype(object), other[name].astype(object)]))
             shown = np.arange(1, len(levels))
             if len(shown) > MOST_LEVELS:
-                # The commonest in both together, whichever records are the released ones; all others are one level.
+                # The most frequent levels of both datasets together; all others are combined.
                 shown = np.argsort(-np.bincount(codes[codes >= 0]), kind="stable")[:MOST_LEVELS]
             blocks.append(np.equal.outer(codes, shown).astype(np.float64))
     if interactions:
-        # A number with itself gives its square, a category with itself nothing new.
+        # Products of all pairs, and squares of numbers.
         couples = [
             (first, second)
             for place, first in enumerate(blocks)
@@ -445,18 +442,18 @@ def _stack(own: pd.DataFrame, other: pd.DataFrame, numeric: Sequence[str], side:
         raise InputError("columns", problem, "Name fewer, or use interactions=False, or method='tree'")
     design = np.concatenate(blocks, axis=1)
     if not design.shape[1]:
-        raise side.refuse("every column is the same for all records of both tables", "Name other columns")
+        raise side.refuse("every variable is constant in both datasets", "Name other variables")
     return design
 
 
 def _on_all_cores(look: Callable[..., tuple[float, Any]], *tables: Sequence[Any]) -> list[tuple[float, Any]]:
-    """Look at every table, on all cores, so that there are no more designs at once than cores."""
-    # Here, because most commands do without, and should not wait for it to load.
+    """Evaluate all datasets in parallel, at most one design matrix per core at a time."""
+    # Imported here because it loads slowly and most commands do not need it.
     from sklearn.exceptions import ConvergenceWarning  # noqa: PLC0415
 
-    # Threads of BLAS within these would fight for the cores with each other, and with every other process.
+    # BLAS threads within these would compete for the cores.
     with warnings.catch_warnings(), threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers()) as pool:
-        # Where two tables can be told apart perfectly, the coefficients grow for ever, and the scores hardly change.
+        # Under perfect separation the coefficients diverge, but the scores hardly change.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return list(pool.map(look, *tables))
 
@@ -473,7 +470,7 @@ def _look(
     interactions: bool,
     paired: bool | None,
 ) -> tuple[float, Any]:
-    """Give the pMSE of one table, and what it is expected to be by the formula, or that of each of the shuffles."""
+    """The pMSE of one dataset, and its expectation by the formula or the pMSE of every permutation."""
     design = _stack(own, other, numeric, side, interactions=interactions and method == "logistic")
     found = _pmse(design, labels, method)
     if paired is not None:
@@ -482,7 +479,7 @@ def _look(
 
 
 def _pmse(design: Floats, labels: np.ndarray, method: Method) -> float:
-    # Here, because most commands do without, and should not wait for it to load.
+    # Imported here because it loads slowly and most commands do not need it.
     from sklearn.linear_model import LogisticRegression  # noqa: PLC0415
     from sklearn.tree import DecisionTreeClassifier  # noqa: PLC0415
 
@@ -497,7 +494,7 @@ def _pmse(design: Floats, labels: np.ndarray, method: Method) -> float:
 
 
 def _expect(design: Floats, labels: np.ndarray, *, paired: bool) -> float:
-    """The expectation of pMSE under shuffled labels s (with mean 0): that of s' H s / N, H projecting on the design."""
+    """Expected pMSE under permuted, centred labels s: E(s' H s) / N with H the projection on the design."""
     share = labels.mean()
     centred = design - design.mean(axis=0)
     sizes = np.sqrt((centred**2).sum(axis=0))
@@ -511,10 +508,10 @@ def _expect(design: Floats, labels: np.ndarray, *, paired: bool) -> float:
 
 
 def _find_pairs(own: pd.DataFrame, others: Sequence[pd.DataFrame], sides: Sequence[Side], *, asked: bool) -> bool:
-    """Whether the records of all tables stand in pairs; an error if that was asked for and cannot be."""
+    """Whether the rows of all datasets correspond; an error if pairs were requested and are not possible."""
     for other, side in zip(others, sides, strict=True):
         if asked and len(other) != len(own):
-            problem = f"it has {len(other):,} records where the confidential table has {len(own):,}"
+            problem = f"it has {len(other):,} records, the confidential data {len(own):,}"
             raise side.refuse(problem, "Pairs need the same records in the same order: leave out `pairs`")
     if asked:
         return True

@@ -1,4 +1,4 @@
-"""Estimates with intervals: from one table, and combined from several released ones.
+"""Estimates with confidence intervals, and combining rules for synthetic datasets.
 
 Every summary works along the last axis, so that many samples of the same size are one call.
 """
@@ -17,7 +17,7 @@ Rule = Literal["partial", "full"]
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """A point with its interval: numbers, or arrays of the same shape."""
+    """A point estimate with its confidence interval: numbers, or arrays of the same shape."""
 
     point: Any
     low: Any
@@ -33,40 +33,41 @@ def combine(
     degrees: Any = np.inf,
     size: float = 1.0,
 ) -> Estimate:
-    """Combine the estimates of several released tables into one, with an interval.
+    """Combine estimates from several released datasets (Rubin-type combining rules).
 
-    With L tables, the point is the mean of their points, b the variance between these (denominator L - 1) and v the
-    mean of their variances. The interval is the point, more or less a t quantile times the root of T:
+    With L datasets, the point is the mean of their points, b the variance between them (denominator L - 1) and v the
+    mean of their variances. The interval is the point plus or minus a t quantile times the root of T:
 
-    - "partial", for tables in which values of the confidential records were replaced:
-      T = v + b / L, degrees of freedom (L - 1) (1 + L v / b)^2. Of tables of new people, `size` times as many as in the
-      confidential table, size v takes the place of v: the confidential table is as uncertain as one of its own size;
-    - "full", for tables of records that are all made up, each table from a draw of the parameters of its own:
-      T = (1 + 1 / L) b - v, degrees of freedom (L - 1) (1 - v / ((1 + 1 / L) b))^2, at least 1. Where that T is not
-      positive, v takes its place with infinite degrees, as its inventors advise.
+    - "partial", for partially synthetic data: T = v + b / L, with (L - 1) (1 + L v / b)^2 degrees of freedom. For fully
+      synthetic data drawn with fixed parameters, with `size` released records per confidential one, size * v replaces
+      v;
+    - "full", for fully synthetic data with parameters drawn anew for every dataset: T = (1 + 1 / L) b - v, with
+      (L - 1) (1 - v / ((1 + 1 / L) b))^2 degrees of freedom, at least 1. If T is not positive, v is used with infinite
+      degrees of freedom.
 
-    One table alone says nothing of b: "partial" then gives the interval of that table, too short if it is synthetic.
+    With a single dataset b is unknown: "partial" gives the interval of that dataset, which is too short for synthetic
+    data.
 
     Parameters
     ----------
     points, variances
-        The estimates and their variances; the first axis runs over the tables.
+        The estimates and their variances; the first axis runs over the datasets.
     rule
         "partial" or "full".
     level
-        Of the interval.
+        Confidence level.
     degrees
-        Degrees of freedom of one table's own t interval, if it has such (records less coefficients, in a linear
-        regression). Those of the rule, d, then become 1 / (1 / d + 1 / degrees).
+        Degrees of freedom of the t interval of a single dataset, if it has any (records minus coefficients of a linear
+        regression). Those of the rule, d, become 1 / (1 / d + 1 / degrees).
     size
-        Records of a released table for each one of the confidential table.
+        Number of released records per confidential record, for fully synthetic data.
 
     References
     ----------
     Reiter, Inference for Partially Synthetic, Public Use Microdata Sets (2003). Raghunathan, Reiter and Rubin, Multiple
     Imputation for Statistical Disclosure Limitation (2003). Reiter, Satisfying Disclosure Restrictions with Synthetic
-    Data Sets (2002). Raab, Nowok and Dibben, Practical Data Synthesis for Large Samples (2016), for tables of new
-    people.
+    Data Sets (2002). Raab, Nowok and Dibben, Practical Data Synthesis for Large Samples (2016), for datasets of new
+    respondents.
 
     Examples
     --------
@@ -78,11 +79,11 @@ def combine(
     points, variances = np.asarray(points, dtype=np.float64), np.asarray(variances, dtype=np.float64)
     if points.ndim == 0 or points.shape != variances.shape:
         problem = f"points have shape {points.shape}, variances {variances.shape}"
-        raise InputError("points", problem, "Give one of each for every table")
+        raise InputError("points", problem, "Give one point and one variance for every dataset")
     if not (np.isfinite(points).all() and np.isfinite(variances).all() and (variances >= 0).all()):
         raise InputError("variances", "some are negative or not finite, or a point is not", "Check the estimates")
     if isinstance(size, bool) or not 0 < size < np.inf:
-        raise InputError("size", "it must be a number above 0", "1 for tables as large as the confidential one")
+        raise InputError("size", "it must be a number above 0", "Use 1 for datasets as large as the confidential data")
     total, own = combined_variance(points, variances, rule, size)
     with np.errstate(divide="ignore"):
         all_degrees = 1 / (1 / own + 1 / np.asarray(degrees, dtype=np.float64))
@@ -90,15 +91,15 @@ def combine(
 
 
 def combined_variance(points: Floats, variances: Floats, rule: Rule, size: float = 1.0) -> tuple[Floats, Floats]:
-    """Give T and its degrees of freedom; the first axis runs over the tables."""
+    """T and its degrees of freedom; the first axis runs over the datasets."""
     check_choice("rule", rule, ("partial", "full"))
     tables = len(points)
     if tables == 0:
-        raise InputError("points", "there are none", "Give one for every table")
+        raise InputError("points", "there are none", "Give one for every dataset")
     within = variances.mean(axis=0) * (size if rule == "partial" else 1.0)
     if tables == 1:
         if rule == "full":
-            raise InputError("rule", "'full' needs at least two released tables", "Release more, or use 'partial'")
+            raise InputError("rule", "'full' needs at least two released datasets", "Release more, or use 'partial'")
         return within, np.full_like(within, np.inf)
     between = points.var(axis=0, ddof=1)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
@@ -111,7 +112,7 @@ def combined_variance(points: Floats, variances: Floats, rule: Rule, size: float
 
 
 def around(point: Any, variance: Any, degrees: Any, level: float) -> Estimate:
-    """Give the t interval around a point; with infinite degrees, the normal one."""
+    """The t interval around a point; normal for infinite degrees of freedom."""
     upper = (1 + level) / 2
     degrees = np.asarray(degrees, dtype=np.float64)
     finite = np.isfinite(degrees)
@@ -126,11 +127,11 @@ def mean_and_variance(values: Floats) -> tuple[Floats, Floats]:
 
 
 def quantile_and_variance(values: Floats, share: float) -> tuple[Floats, Floats]:
-    """A quantile (type 7), and its variance from the distance of two others nearby, after Woodruff.
+    """A quantile (type 7) and its variance by Woodruff's method.
 
-    The share of records below the quantile has the standard error e = sqrt(share (1 - share) / n). The quantiles of
-    share - 1.96 e and share + 1.96 e show how far the quantile moves with the share. They have about 3.92 n e records
-    between them, so few that the interval needs `quantile_degrees`.
+    The share of records below the quantile has standard error e = sqrt(share (1 - share) / n). The variance follows
+    from the distance of the quantiles at share - 1.96 e and share + 1.96 e. About 3.92 n e records lie between these,
+    so few that the interval needs `quantile_degrees`.
     """
     error = np.sqrt(share * (1 - share) / values.shape[-1])
     ends = np.clip([share - 1.96 * error, share + 1.96 * error], 0.0, 1.0)
@@ -139,7 +140,7 @@ def quantile_and_variance(values: Floats, share: float) -> tuple[Floats, Floats]
 
 
 def quantile_degrees(records: int, share: float) -> float:
-    """Degrees of freedom of the variance of a quantile: a sum of m gaps is as sure as a variance with m / 2 of them."""
+    """Degrees of freedom of the variance of a quantile: half the number of gaps between its two quantiles."""
     return 1.96 * float(np.sqrt(records * share * (1 - share)))
 
 
@@ -154,9 +155,10 @@ def sd_and_variance(values: Floats) -> tuple[Floats, Floats]:
 
 
 def correlation_and_variance(values: Floats, others: Floats) -> tuple[Floats, Floats]:
-    """Fisher's z = atanh(r), and its variance: of the influence of a record, over n, whatever the distribution.
+    """Fisher's z = atanh(r) and its distribution-free variance: the variance of the records' influence over n.
 
-    With u and w the standardised columns, the influence on r is u w - r (u^2 + w^2) / 2, and on z that over 1 - r^2.
+    With u and w the standardized variables, the influence on r is u w - r (u^2 + w^2) / 2; on z it is divided by 1 -
+    r^2.
     """
     u, w = _standardise(values), _standardise(others)
     r = np.clip((u * w).mean(axis=-1, keepdims=True), -1.0, 1.0)
@@ -168,7 +170,7 @@ def correlation_and_variance(values: Floats, others: Floats) -> tuple[Floats, Fl
 
 
 def check_level(level: float) -> None:
-    """Accept a level of confidence between 0 and 1."""
+    """Check that a confidence level lies between 0 and 1."""
     if isinstance(level, bool) or not isinstance(level, int | float) or not 0 < level < 1:
         raise InputError("level", "it must be a number between 0 and 1", "Write 0.95 for 95%")
 

@@ -1,8 +1,7 @@
-"""How well marginals agree: the shares of the combinations of values of any two or three columns.
+"""k-way marginal agreement: the shares of the combinations of values of any two or three variables (NIST k-marginals).
 
-Relations between columns are what users come for, and what replacing values one column at a time loses. Every column is
-cut into a few levels once, by what is learned from the confidential table alone; every set of columns that contains a
-replaced one is then two tables of counts, one from each side.
+Every variable is coded into a few levels, which are learned from the confidential data alone. For every set of
+variables that contains a synthesized one, the two tables of cell shares are compared.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -27,15 +26,15 @@ from molehill.utility.distances import Distances, gather
 
 WAYS = (2, 3)
 MOST_BINS = 20
-# A value that so many share means something of its own, as zero or a top code does.
+# A value that at least this share of the records has is a level of its own, for example zero or a top code.
 COMMON_SHARE = 0.02
-# So many of the 4,165 sets of four columns of NIST's table, for instance, give the same as all to half a point.
+# Maximum number of sets. For the 4,165 sets of four variables of NIST's data, 2,000 give the same within 0.5 of 1000.
 MOST_SETS = 2_000
 
-# Counted in an array up to so many cells, in all or for every record, cheap to clear; larger ones are nearly empty.
+# Sets with more cells than this, in total or per record, are counted sparsely.
 _MOST_CELLS = 2**19
 _CELLS_A_RECORD = 4
-# Fewer cells to count than this are not worth another thread.
+# Cells to count per additional thread.
 _ENOUGH_WORK = 2**21
 
 Codes = NDArray[np.int32]
@@ -43,37 +42,38 @@ Codes = NDArray[np.int32]
 
 @dataclass(frozen=True, eq=False)
 class Agreement(Distances):
-    """How well marginals agree, and where they do not.
+    """k-way marginal agreement, and the sets of variables that agree least.
 
     Attributes
     ----------
     summary, by_dataset
-        As in `Distances`: the measures are "agreement_2", "agreement_2_benchmark" and so on, by the number of columns.
+        As in `Distances`: the measures are "agreement_2", "agreement_2_benchmark" and so on, by the number of
+        variables.
     sets
-        One row a set of columns, those first that lie farthest beyond a fresh sample: `ways` (how many columns),
-        `columns` (a tuple of their names), `distance` (total variation, the mean over the tables) and `fresh` (what a
-        fresh sample would be expected to show).
+        One row per set of variables, sorted by excess over the sampling benchmark: `ways` (number of variables),
+        `columns` (their names), `distance` (total variation, mean over the datasets) and `fresh` (its benchmark: the
+        expectation for a new sample).
     """
 
     sets: pd.DataFrame
 
     def worst(self, ways: int, number: int = 5) -> pd.DataFrame:
-        """Give the sets of so many columns whose relation is lost most."""
+        """Return the sets of `ways` variables that agree least."""
         return self.sets[self.sets["ways"] == ways].head(number).reset_index(drop=True)
 
 
 @dataclass(frozen=True, eq=False)
 class Levels:
-    """How a column is cut into levels. After those named here come one for any other value, and one for missing.
+    """Levels of a variable, followed by one for any other value and one for missing.
 
     Attributes
     ----------
     name
-        Of the column.
+        The variable.
     values
-        Values that are a level each: all of a category; of a number with bins, those that many records share.
+        Values that are levels of their own: all of a category; for a binned number, the frequent ones.
     cuts
-        Where the bins of all other numbers begin; None for a category, which has no bins.
+        Lower bounds of the bins of all other numbers; None for a category.
     """
 
     name: str
@@ -82,7 +82,7 @@ class Levels:
 
     @property
     def number(self) -> int:
-        """How many levels there are."""
+        """Number of levels."""
         return len(self.values) + len(self.cuts or ()) + 2
 
 
@@ -96,44 +96,40 @@ def agreement(
     breaks: Mapping[str, Sequence[float]] | None = None,
     most_sets: int = MOST_SETS,
 ) -> Agreement:
-    """Compare all marginals of two, three or more columns that contain a replaced one.
+    """Compare all 2-way, 3-way or larger marginals that contain a synthesized variable.
 
-    With pi(c) and pi*(c) the shares of the records of the confidential and of a released table in the cell c of a set
-    of columns, their distance is the total variation, half the sum of |pi(c) - pi*(c)| over the cells: the share of
-    the records that would have to change their cell. "agreement_k" is 1000 (1 - the mean distance of all sets of k
-    columns), from 0 to 1000. "agreement_k_fresh" is what a fresh sample would be expected to show: see
-    `fresh_agreement`.
+    With pi(c) and pi*(c) the shares of the confidential and released records in the cell c of a set of variables, their
+    distance is the total variation, half the sum of |pi(c) - pi*(c)| over the cells. "agreement_k" is 1000 (1 - mean
+    distance over all sets of k variables), from 0 to 1000. "agreement_k_benchmark" is its expectation for a new sample,
+    see `fresh_agreement`.
 
-    A number of more than 20 different values is cut into bins that are learned from the confidential table alone: a
-    value that at least 2% of the records share is a bin of its own, and the others are cut at their quantiles, into at
-    most 20 bins in all (one more than the common values, where these are 20 or more). Any other column is taken as it
-    is; a value that the confidential table does not have is one more level. A missing value is a level of its own. The
-    order of the records does not matter.
-
-    Of more than 2,000 sets a fixed choice of 2,000 is compared, spread evenly over all of them in order.
+    A number with more than 20 distinct values is binned, by the confidential data alone: a value that at least 2% of
+    the records have is a bin of its own, and the others are cut at their quantiles, into at most 20 bins in all. Any
+    other variable is used as it is; values that do not occur in the confidential data form one level, missing values
+    another. Of more than 2,000 sets, a fixed, evenly spaced choice of 2,000 is compared.
 
     Parameters
     ----------
     data
-        The confidential table.
+        The confidential data.
     released
-        One released table, or a sequence of them.
+        One released dataset, or a sequence of them.
     replaced
-        The columns that were replaced: only sets that contain one of them are compared.
+        The synthesized variables: only sets that contain one of them are compared.
     ways
-        How many columns a set has, one number or several; where there are fewer columns, as many as there are.
+        Number of variables per set, one number or several.
     columns
-        The columns to look at, beside the replaced ones; all by default.
+        The other variables to use; all by default.
     breaks
-        Where the bins of a number begin, by column, in place of those that are learned: `{"age": [18, 65]}`,
-        left-closed. An empty list takes the values as they are.
+        Bins by variable, left-closed, instead of the learned ones: `{"age": [18, 65]}`. An empty list uses the values
+        as they are.
     most_sets
-        How many sets are compared at most.
+        Maximum number of sets.
 
     References
     ----------
     The k-marginal score of NIST's challenges and of its SDNist library: Task, Bhagat and Howarth, SDNist v2:
-    Deidentified Data Report Tool (2023). There the sets are of all columns.
+    Deidentified Data Report Tool (2023). There the sets are of all variables.
 
     Examples
     --------
@@ -174,22 +170,22 @@ def fresh_agreement(
     most_sets: int = MOST_SETS,
     records: int | None = None,
 ) -> dict[int, float]:
-    """Give the agreement that a fresh sample would be expected to show, by the number of columns in a set.
+    """Compute the sampling benchmark of the agreement: its expectation for a new sample, by number of variables.
 
-    The sample is of the confidential records, with replacement. The mean over all such samples is exact, and needs
-    none of them: of n records drawn, those in a cell with the share p are binomial, and their number is off by
+    The sample is drawn from the confidential records with replacement. The expectation is exact: the count of a cell
+    with share p in n draws is binomial, with mean absolute deviation (De Moivre)
 
         2 n p (1 - p) b(floor(n p); n - 1, p)
 
-    on average, where b is the binomial probability (De Moivre). All columns are drawn anew, the kept ones too: a
-    release that keeps these as they are can agree better than a fresh sample.
+    where b is the binomial probability. All variables are drawn anew, so that a release with unchanged variables can
+    agree better than the benchmark.
 
     Parameters
     ----------
     data, replaced, ways, columns, breaks, most_sets
         As in `agreement`.
     records
-        How many are drawn; as many as there are by default.
+        Size of the sample; by default that of the confidential data.
 
     Examples
     --------
@@ -205,7 +201,7 @@ def fresh_agreement(
 
 
 def learn_levels(table: Table, name: str, breaks: Sequence[float] | None = None) -> Levels:
-    """Cut a column of the confidential table into levels; `breaks` as in `agreement`.
+    """Learn the levels of a variable from the confidential data; `breaks` as in `agreement`.
 
     Examples
     --------
@@ -216,7 +212,7 @@ def learn_levels(table: Table, name: str, breaks: Sequence[float] | None = None)
     """
     column = table.frame[name]
     if breaks is not None and len(breaks):
-        # For its checks of the breaks: what it gives is found again with the other columns.
+        # Only to check the breaks.
         cut_into_groups(np.array([]), breaks, name)
         return Levels(name, pd.Index([], dtype=np.float64), tuple(map(float, breaks)))
     dated = has_many_dates(column) and breaks is None
@@ -230,14 +226,14 @@ def learn_levels(table: Table, name: str, breaks: Sequence[float] | None = None)
         return Levels(name, _distinct(column))
     common = counts >= COMMON_SHARE * len(numbers)
     rest = np.repeat(values[~common], counts[~common])
-    # As many bins as the rest has twentieths of the records: none is much rarer than a common value.
+    # In proportion to the remaining records, so that no bin is much rarer than a frequent value.
     bins = max(1, min(MOST_BINS - int(common.sum()), round(MOST_BINS * len(rest) / len(numbers))))
     cuts = np.unique(rest[np.arange(1, bins) * len(rest) // bins]) if len(rest) else rest
     return Levels(name, pd.Index(values[common]), tuple(cuts[cuts > rest[:1]].tolist()))
 
 
 def code_column(levels: Levels, table: Table, argument: str = "data") -> Codes:
-    """Number the level of every record of a table, the confidential one or another."""
+    """Code every record of a dataset by its level."""
     column, known = table.frame[levels.name], len(levels.values)
     if levels.cuts is not None:
         numbers = column_numbers(table, levels.name, argument)
@@ -250,7 +246,7 @@ def code_column(levels: Levels, table: Table, argument: str = "data") -> Codes:
         absent = np.isnan(numbers)
     else:
         if isinstance(column.dtype, pd.CategoricalDtype):
-            # Looked up by category, not by record. The last code stands for -1, which is missing anyway.
+            # Looked up by category, not by record; code -1 (missing) takes the last entry.
             codes = np.append(levels.values.get_indexer(column.cat.categories), -1)[column.cat.codes]
         else:
             codes = levels.values.get_indexer(pd.Index(column))
@@ -259,10 +255,9 @@ def code_column(levels: Levels, table: Table, argument: str = "data") -> Codes:
 
 
 def list_sets(columns: int, replaced: int, ways: int, most: int = MOST_SETS) -> NDArray[np.int64]:
-    """List the sets of `ways` columns that contain one of the first few, which are the replaced ones: (sets, ways).
+    """List the sets of `ways` variables that contain one of the first `replaced` variables: (sets, ways).
 
-    In order, the sets with a replaced column come before all others. If there are more than `most`, so many are taken,
-    the middle ones of as many equal stretches.
+    If there are more than `most`, evenly spaced ones are taken.
 
     Examples
     --------
@@ -279,7 +274,7 @@ def list_sets(columns: int, replaced: int, ways: int, most: int = MOST_SETS) -> 
 
 
 def _find_set(rank: int, columns: int, ways: int) -> list[int]:
-    """Give the set at a place in the order of all, without going through those before it."""
+    """The set at a given rank in lexicographic order."""
     chosen, column = [], 0
     for left in range(ways - 1, -1, -1):
         while (beginning := comb(columns - column - 1, left)) <= rank:
@@ -292,7 +287,7 @@ def _find_set(rank: int, columns: int, ways: int) -> list[int]:
 
 @dataclass(frozen=True, eq=False)
 class _Learned:
-    """The columns of the confidential table, the `replaced` ones first: their levels, and (columns, records) codes."""
+    """Levels and codes, (variables, records), of the confidential data; the `replaced` variables come first."""
 
     levels: list[Levels]
     replaced: int
@@ -307,10 +302,10 @@ class _Learned:
         return np.array([each.number for each in self.levels], dtype=np.int64)
 
     def list_sets(self, ways: Any, most: int) -> dict[int, NDArray[np.int64]]:
-        """List the sets to compare, by how many columns they were asked to have."""
+        """The sets to compare, by the requested number of variables."""
         several = list(dict.fromkeys(ways)) if isinstance(ways, Iterable) else [ways]
         if not several:
-            raise InputError("ways", "it holds no number", "Say how many columns a set has, such as 2 or (2, 3)")
+            raise InputError("ways", "it is empty", "Give the number of variables per set, for example 2 or (2, 3)")
         check_whole("most_sets", most, 1)
         number = len(self.levels)
         return {k: list_sets(number, self.replaced, min(check_whole("ways", k, 1), number), most) for k in several}
@@ -324,7 +319,7 @@ def _learn(
 ) -> _Learned:
     first = find_columns(table, replaced, "replaced")
     if not first:
-        raise InputError("replaced", "no column is named", "Name the columns that were replaced")
+        raise InputError("replaced", "no variable is named", "Name the synthesized variables")
     others = list(table.frame.columns) if columns is None else find_columns(table, columns, "columns")
     ends = breaks or {}
     find_columns(table, list(ends), "breaks")
@@ -347,7 +342,7 @@ def _score(distances: Floats) -> float:
 def _list_distances(
     names: Sequence[str], ways: int, sets: Integers, distances: Sequence[Floats], fresh: Floats
 ) -> pd.DataFrame:
-    """List sets with their distances, the mean over the tables, those first that lie farthest beyond a fresh sample."""
+    """Frame of the sets with their mean distances, sorted by excess over the benchmark."""
     distance = np.mean(distances, axis=0)
     order = np.argsort(fresh - distance, kind="stable")
     called = [tuple(names[int(column)] for column in chosen) for chosen in sets[order]]
@@ -355,9 +350,9 @@ def _list_distances(
 
 
 def _distances(learned: _Learned, other: Codes, sets: Integers) -> Floats:
-    """Total variation of two tables, for every set of columns."""
+    """Total variation distance of two datasets for every set of variables."""
     own, radix = learned.codes, learned.radix
-    # Every record of one counts as many as the other has: whole numbers, so that nothing is rounded before the end.
+    # Records are weighted by the size of the other dataset, so that counts remain integers.
     steps = (other.shape[1], -own.shape[1])
 
     def count_rare(chosen: Integers) -> float:
@@ -368,7 +363,7 @@ def _distances(learned: _Learned, other: Codes, sets: Integers) -> Floats:
 
 
 def _fresh_distances(learned: _Learned, records: int, sets: Integers) -> Floats:
-    """The expectation of the same for so many records drawn from the table itself."""
+    """Expected distance for a sample of `records` drawn from the confidential data."""
     own, radix = learned.codes, learned.radix
     shown = _expect_off(own.shape[1], records)
 
@@ -379,11 +374,11 @@ def _fresh_distances(learned: _Learned, records: int, sets: Integers) -> Floats:
 
 
 def _expect_off(size: int, records: int) -> Floats:
-    """How far the share of a cell is off on average in a sample of so many, by its records among all `size`."""
+    """Mean absolute deviation of a cell's share in a sample of `records`, by its number of records among `size`."""
     number = np.arange(size + 1)
     expected = number * records // size
     share = number / size
-    # The last, a cell with all records, has nothing to be off by.
+    # A cell with all records has deviation 0.
     expected[-1] = 0
     chosen = gammaln(records) - gammaln(expected + 1) - gammaln(records - expected)
     probability = np.exp(chosen + xlogy(expected, share) + xlog1py(records - 1 - expected, -share))
@@ -399,7 +394,7 @@ def _for_all(
     sets: Integers,
     records: int,
 ) -> Floats:
-    """Run the kernel on the sets of few cells, side by side, and the slow way on each of the others."""
+    """Apply the kernel to sets with few cells, in threads, and `count_rare` to each of the others."""
     into, cells = np.empty(len(sets)), radix[sets].astype(np.float64).prod(axis=1)
     few = cells <= max(_MOST_CELLS, _CELLS_A_RECORD * records)
     if few.any():
@@ -416,7 +411,7 @@ def _for_all(
 def _count_sparse(
     tables: Sequence[Codes], radix: Integers, chosen: Integers, steps: Sequence[int]
 ) -> NDArray[np.int64]:
-    """Count the cells that occur, where there may be far more: every record of a table counts its step."""
+    """Count the occupied cells, with `steps` as the weight of the records of every dataset."""
     places = np.zeros(sum(codes.shape[1] for codes in tables), dtype=np.int64)
     for column in chosen:
         both = np.concatenate([codes[column] for codes in tables])
@@ -440,7 +435,7 @@ def _tally(
     cells: np.ndarray,
     step: int,
 ) -> None:
-    """Count the cells of set s; `places`, those of all columns but the last, often stay as the set before left them."""
+    """Count the cells of set s; `places` (codes of all variables but the last) are reused from the previous set."""
     last = sets.shape[1] - 1
     changed = s == first
     for j in range(last):
@@ -468,7 +463,7 @@ def _count_apart(
     first: int,
     end: int,
 ) -> None:
-    """Sum up the differences of the cells of two tables, for the sets from `first` to `end`."""
+    """Absolute differences of the cell counts of two datasets, summed, for the sets from `first` to `end`."""
     cells = np.zeros(sizes.max(), dtype=np.int64)
     ours, theirs = np.zeros(own.shape[1], dtype=np.int64), np.zeros(other.shape[1], dtype=np.int64)
     for s in range(first, end):
@@ -492,7 +487,7 @@ def _count_fresh(
     first: int,
     end: int,
 ) -> None:
-    """Sum up what the cells of a table are expected to show, for the sets from `first` to `end`."""
+    """Expected deviations of the cells, summed, for the sets from `first` to `end`."""
     cells = np.zeros(sizes.max(), dtype=np.int64)
     ours = np.zeros(own.shape[1], dtype=np.int64)
     for s in range(first, end):

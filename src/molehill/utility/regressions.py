@@ -1,7 +1,7 @@
-"""Regressions of the confidential and of released tables: designs by Formulaic, fits by statsmodels.
+"""Regressions on confidential and released data: design matrices by Formulaic, fits by statsmodels.
 
-The levels of categories, and what else a design learns, come from the confidential table, so that a coefficient means
-the same in every table.
+Levels of categories and other encoding state are learned from the confidential data, so that a coefficient means the
+same in every dataset.
 """
 
 import warnings
@@ -29,10 +29,10 @@ _SINGULAR = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """The coefficients that were asked for, of every table, the confidential one first.
+    """The requested coefficients from every dataset, the confidential data first.
 
-    `points` and `variances` are (tables, coefficients); `degrees` are those of the residuals, one per table, infinite
-    where the family has no such.
+    `points` and `variances` are (datasets, coefficients); `degrees` are residual degrees of freedom, one per dataset,
+    infinite for "logit" and "poisson".
     """
 
     names: tuple[str, ...]
@@ -42,7 +42,7 @@ class Fits:
 
 
 def fit_regression(analysis: Analysis, part: Part, missing: Missing) -> Fits:
-    """Fit one regression to every table."""
+    """Fit one regression to every dataset."""
     formula = read_formula(analysis.formula)
     complete = [find_complete(side, formula.columns, missing, least=2) for side in part.sides]
     frames = [
@@ -70,7 +70,7 @@ def fit_regression(analysis: Analysis, part: Part, missing: Missing) -> Fits:
 
 
 def _levels(column: pd.Series) -> pd.Index | None:
-    """The categories of a column that occur, in their order; None for a column of numbers."""
+    """The categories that occur, in their order; None for a numeric variable."""
     if pd.api.types.is_numeric_dtype(column.dtype):
         return None
     if isinstance(column.dtype, pd.CategoricalDtype):
@@ -79,19 +79,19 @@ def _levels(column: pd.Series) -> pd.Index | None:
 
 
 def _code(side: Side, frame: pd.DataFrame, formula: ReadFormula, levels: dict[str, pd.Index | None]) -> pd.DataFrame:
-    """Columns under neutral names: numbers as numbers, all others with the categories of the confidential table."""
+    """Variables under neutral names: numbers, and categoricals with the categories of the confidential data."""
     coded: dict[str, Any] = {}
     for name, categories in levels.items():
         if categories is None:
             numbers = column_numbers(Table(frame), name, side.argument)
-            # Whole numbers stay whole, so that the level of a C() is called 2 and not 2.0.
+            # Integers are kept, so that a level of C() is called 2, not 2.0.
             whole = pd.api.types.is_integer_dtype(frame[name].dtype)
             coded[formula.neutral(name)] = numbers.astype(np.int64) if whole else numbers
             continue
         places = categories.get_indexer(pd.Index(frame[name]))
         if (places < 0).any():
-            problem = f"column {name!r} has a category that the confidential records do not have"
-            raise side.refuse(problem, "Code it as it is coded there, or leave it out of the formula")
+            problem = f"variable {name!r} has a category that does not occur in the confidential data"
+            raise side.refuse(problem, "Use the same categories, or remove the variable from the formula")
         coded[formula.neutral(name)] = pd.Categorical.from_codes(places, categories=categories)
     return pd.DataFrame(coded)
 
@@ -99,36 +99,38 @@ def _code(side: Side, frame: pd.DataFrame, formula: ReadFormula, levels: dict[st
 def _design(
     side: Side, coded: pd.DataFrame, formula: ReadFormula, spec: ModelSpecs | None
 ) -> tuple[pd.DataFrame, pd.DataFrame, ModelSpecs]:
-    """The outcome, the design, and what was learned to make them."""
+    """The outcome, the design matrix, and Formulaic's specification of both."""
     try:
         with np.errstate(all="ignore"), warnings.catch_warnings():
             warnings.simplefilter("error", DataMismatchWarning)
             made: Any = model_matrix(spec or formula.text, coded, context=_CONTEXT, na_action="ignore")
     except DataMismatchWarning:
-        problem = "a column within C() has a value that the confidential records do not have"
-        raise side.refuse(problem, "Code it as it is coded there, or leave it out of the formula") from None
+        problem = "a variable within C() has a value that does not occur in the confidential data"
+        raise side.refuse(problem, "Use the same categories, or remove the variable from the formula") from None
     except (FormulaicError, SyntaxError, TypeError, ValueError):
-        # Not chained: the words of Formulaic may quote values.
-        raise InputError("formula", "it cannot be evaluated", "Write for instance 'income ~ age + C(region)'") from None
+        # Not chained: Formulaic's message may quote values.
+        raise InputError("formula", "it cannot be evaluated", "For example 'income ~ age + C(region)'") from None
     outcome, design = pd.DataFrame(made.lhs), pd.DataFrame(made.rhs)
     if not (np.isfinite(outcome.to_numpy(np.float64)).all() and np.isfinite(design.to_numpy(np.float64)).all()):
         problem = f"the formula {formula.restore(formula.text)!r} gives a value that is not finite"
-        raise side.refuse(problem, "A logarithm needs numbers above 0: leave it out, or use log1p")
+        raise side.refuse(problem, "A logarithm needs positive numbers: remove it, or use log1p")
     return outcome, design, made.model_spec
 
 
 def _check_outcome(side: Side, outcome: pd.DataFrame, analysis: Analysis) -> Floats:
-    """The outcome as numbers that the family can have."""
+    """The outcome as numbers that are valid for the family."""
     if outcome.shape[1] > 2 or (outcome.shape[1] == 2 and analysis.family != "logit"):
         problem = f"the outcome {analysis.column!r} is categorical"
         raise side.refuse(problem, "Use a numeric outcome, or one of two categories with family='logit'")
     # Of two categories, the second is the event.
     values = outcome.iloc[:, -1].to_numpy(np.float64)
     if analysis.family == "logit" and not np.isin(values, (0.0, 1.0)).all():
-        problem = f"the outcome {analysis.column!r} is not 0 or 1 throughout"
-        raise side.refuse(problem, "Make it so, or use two categories")
+        problem = f"the outcome {analysis.column!r} has values other than 0 and 1"
+        raise side.refuse(problem, "Use an outcome of 0 and 1, or of two categories")
     if analysis.family == "poisson" and (values < 0).any():
-        raise side.refuse(f"the outcome {analysis.column!r} is negative somewhere", "A count is 0 or more")
+        raise side.refuse(
+            f"the outcome {analysis.column!r} has negative values", "Use an outcome of counts, 0 or larger"
+        )
     if np.ptp(values) == 0:
         problem = f"the outcome {analysis.column!r} is the same for every record"
         raise side.refuse(problem, "Use another outcome, or more records")
@@ -137,7 +139,7 @@ def _check_outcome(side: Side, outcome: pd.DataFrame, analysis: Analysis) -> Flo
 
 def _fit(side: Side, analysis: Analysis, outcome: Floats, design: Floats) -> tuple[Floats, Floats, float]:
     """Coefficients, their variances and the degrees of freedom."""
-    # Here, because most commands do without, and should not wait for it to load.
+    # Imported here because it loads slowly and most commands do not need it.
     from statsmodels.genmod import families  # noqa: PLC0415
     from statsmodels.genmod.generalized_linear_model import GLM  # noqa: PLC0415
     from statsmodels.regression.linear_model import OLS  # noqa: PLC0415
@@ -149,7 +151,7 @@ def _fit(side: Side, analysis: Analysis, outcome: Floats, design: Floats) -> tup
     _check_rank(side, design)
     try:
         with warnings.catch_warnings():
-            # Not what statsmodels uses that others deprecate: that says nothing of the fit.
+            # Deprecation warnings do not concern the fit.
             for kind in (RuntimeWarning, UserWarning):
                 warnings.simplefilter("error", kind)
             if analysis.family == "linear":
@@ -158,7 +160,7 @@ def _fit(side: Side, analysis: Analysis, outcome: Floats, design: Floats) -> tup
                 found = GLM(outcome, design, family=getattr(families, _FAMILIES[analysis.family])()).fit()
     except (Warning, np.linalg.LinAlgError, ValueError):
         problem = f"the {analysis.family} regression of {analysis.column!r} did not converge"
-        raise side.refuse(problem, "Leave out terms that tell the outcome perfectly, or rescale") from None
+        raise side.refuse(problem, "Remove terms that predict the outcome perfectly, or rescale") from None
     degrees = float(records - terms) if analysis.family == "linear" else np.inf
     return np.asarray(found.params), np.asarray(found.bse) ** 2, degrees
 
@@ -166,10 +168,10 @@ def _fit(side: Side, analysis: Analysis, outcome: Floats, design: Floats) -> tup
 def _fit_weighted(
     side: Side, analysis: Analysis, rows: Booleans, outcome: Floats, design: Floats
 ) -> tuple[Floats, Floats, float]:
-    """Coefficients of the population, their variances under the design of the survey, and the degrees of freedom."""
+    """Survey-weighted coefficients, their variances under the survey design, and the degrees of freedom."""
     assert side.sample is not None
     _check_rank(side, design)
-    # Those who take no part are still in the sample.
+    # Records that are left out still belong to the sample.
     values, terms = np.zeros(len(rows)), np.zeros((len(rows), design.shape[1]))
     values[rows], terms[rows] = outcome, design
     try:
@@ -185,19 +187,19 @@ def _check_rank(side: Side, design: Floats) -> None:
     sizes = np.sqrt((design**2).sum(axis=0))
     empty = np.flatnonzero(sizes == 0)
     if len(empty):
-        # By its number: its name may hold a level, which is a value of the table.
-        problem = f"no record says anything of the coefficient number {empty[0] + 1} of the formula"
-        raise side.refuse(problem, "Leave the term out, or join rare categories")
+        # By number: the name of a coefficient may contain a level, which is a value of the dataset.
+        problem = f"coefficient number {empty[0] + 1} of the formula cannot be estimated: its column is zero"
+        raise side.refuse(problem, "Remove the term, or combine rare categories")
     unit = design / sizes
     if np.linalg.eigvalsh(unit.T @ unit)[0] < _SINGULAR:
-        problem = "the predictors of the formula are constant or tell the same twice"
-        raise side.refuse(problem, "Leave out terms until each says something of its own")
+        problem = "the predictors of the formula are constant or collinear"
+        raise side.refuse(problem, "Remove redundant terms")
 
 
 def _choose(names: Sequence[str], terms: Sequence[str], columns: Sequence[str]) -> list[int]:
     for term in terms:
         if term not in names:
-            # Of the columns alone: the names of coefficients hold levels, which are values of the table.
+            # Names of variables only: the names of coefficients contain levels, which are values of the dataset.
             remedy = f"{nearest(term.partition('[')[0], columns)}; a level of a category is written name[level]"
             raise InputError("terms", f"there is no coefficient {term!r}", remedy)
     return [names.index(term) for term in terms] or list(range(len(names)))

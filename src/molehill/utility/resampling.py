@@ -1,9 +1,8 @@
 """The bootstrap, many resamples at a time.
 
-Resamples are drawn with replacement, as large as the table. A moment of a resample needs its records, which a compiled
-loop adds up from random bits. A quantile needs only one or two of its order statistics: the k-th smallest of n draws
-from n records is the record at place n U, where U is the k-th smallest of n uniform numbers, and that has a beta
-distribution. So a resampled quantile costs two random numbers, and has exactly the distribution that resampling gives.
+Resamples are drawn with replacement, as large as the dataset. Moments are summed in a compiled loop. A quantile needs
+only one or two order statistics: the k-th smallest of n draws from n records is the record at position n U, where U is
+the k-th smallest of n uniform numbers, which has a beta distribution. This has exactly the resampling distribution.
 """
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 
 from molehill.arrays import Floats
 
-# Random picks at a time: few enough to stay in the processor's cache, many enough to be worth a call.
+# Random picks at a time, to stay in the processor's cache.
 _AT_ONCE = 2**18
 
 
@@ -24,7 +23,7 @@ def resample_sums(features: Floats, replicates: int, generator: np.random.Genera
     chunk = max(1, _AT_ONCE // records)
     for start in range(0, replicates, chunk):
         into = sums[start : start + chunk]
-        # Two picks from 64 bits; a record's chance is then off by less than n / 2^32 of itself.
+        # Two picks from 64 bits; the relative error of a record's probability is below n / 2^32.
         bits = generator.integers(0, 2**64, size=(len(into), (records + 1) // 2), dtype=np.uint64).view(np.uint32)
         _add_up(features, bits, into)
     return sums
@@ -43,7 +42,7 @@ def resample_sds(values: Floats, replicates: int, generator: np.random.Generator
 
 
 def resample_correlations(values: Floats, others: Floats, replicates: int, generator: np.random.Generator) -> Floats:
-    """Correlations of resamples; missing where a resample is constant."""
+    """Correlations of resamples; NaN where a resample is constant."""
     number = len(values)
     u, w = values - values.mean(), others - others.mean()
     sums = resample_sums(np.stack([u, w, u * u, w * w, u * w]), replicates, generator).T / number
@@ -58,7 +57,7 @@ def resample_quantiles(values: Floats, share: float, replicates: int, generator:
     place = share * (number - 1)
     below = int(place)
     weight = place - below
-    # The smallest of the numbers above the first one, of which there are `number - below - 1`.
+    # The next order statistic: the smallest of `number - below - 1` uniform numbers above the first one.
     first = generator.beta(below + 1, number - below, size=replicates)
     found = ordered[_place(first, number)]
     if weight > 0:
@@ -73,7 +72,7 @@ def _place(uniform: Floats, number: int) -> np.ndarray:
 
 @njit(nogil=True, cache=True, error_model="numpy")
 def _add_up(features: Floats, bits: NDArray[np.uint32], sums: Floats) -> None:
-    """Add up the features of the records that the bits pick; four sums at a time keep the processor busy."""
+    """Sum the features of the records picked by random bits, with four accumulators."""
     number = features.shape[1]
     scale, shift, even = np.uint64(number), np.uint64(32), number // 4 * 4
     for replicate in range(len(sums)):

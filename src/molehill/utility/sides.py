@@ -1,4 +1,4 @@
-"""Confidential and released tables side by side, whole or group by group, as the measures of utility read them."""
+"""Confidential and released data read together, whole or by group, for the utility measures."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,18 +19,18 @@ GroupColumns = str | Sequence[str] | None
 
 @dataclass(frozen=True, eq=False)
 class Side:
-    """Some columns of one table, or of one group of it, and what to call that in an error.
+    """Some variables of one dataset, or of one group of it.
 
     Attributes
     ----------
     argument, where
-        What to call it.
+        Its name in errors.
     frame
-        The columns. Under a survey's design, of the whole table: a group of it is not a sample of its own.
+        The variables. With a survey design, of the whole dataset: a group is a domain, not a sample.
     sample
-        How the records were drawn, where that counts.
+        The survey design as arrays, if there is one.
     rows
-        Under a design, the records of the group; None for all.
+        With a design, the records of the group; None for all.
     """
 
     argument: str
@@ -46,17 +46,17 @@ class Side:
 
     @property
     def weights(self) -> Floats:
-        """What every record of the frame counts: 1 without a design."""
+        """Survey weight of every record; 1 without a design."""
         return np.ones(len(self.frame)) if self.sample is None else self.sample.weights
 
     def refuse(self, problem: str, remedy: str) -> InputError:
-        """Make the error that says where it is."""
+        """Build an error that names the dataset and group."""
         return InputError(self.argument, f"{self.where}{problem}", remedy)
 
 
 @dataclass(frozen=True, eq=False)
 class Part:
-    """One group (or all) of the confidential table and of every released one; `group` is its name in words."""
+    """One group (or all records) of the confidential data and of every released dataset; `group` is its label."""
 
     group: str
     confidential: Side
@@ -64,7 +64,7 @@ class Part:
 
     @property
     def sides(self) -> tuple[Side, ...]:
-        """All of them, the confidential one first."""
+        """All datasets, the confidential data first."""
         return (self.confidential, *self.released)
 
 
@@ -79,13 +79,11 @@ def read_parts(
     design: SurveyDesign | None = None,
     hidden: Sequence[str] = (),
 ) -> list[Part]:
-    """Read the columns that are needed, and split the records into groups if there are any.
+    """Read the variables that are needed, and split the records into groups if requested.
 
-    A group is a pattern of the confidential table's group columns, a missing value being a value of its own; the
-    records of a released table are sorted into groups by its own columns. Every group must occur in every table. Under
-    a design the confidential table is the sample that it says, and a released one as far as it has the columns that
-    say so as they were collected, those that are hidden from its users left out; one without the weight, which may be
-    another, is read as it is.
+    A group is a pattern of the confidential data's group variables; missing is a value of its own. Every group must
+    occur in every dataset. With a survey design, a released dataset is read by the design variables that it contains
+    unchanged and that are not hidden; without its weight it is read unweighted.
     """
     check_choice("missing", missing, ("error", "keep"))
     names = list(dict.fromkeys(columns))
@@ -108,49 +106,49 @@ def read_parts(
     labels = patterns.labels().agg(", ".join, axis=1)
     parts = []
     for number, pattern in enumerate(np.argsort(labels.to_numpy(dtype=object), kind="stable"), 1):
-        # In errors a group is a number: its label is a value of the table.
+        # Errors give the number of a group: its label is a value of the dataset.
         group = f"group {number} of {', '.join(map(repr, by))}"
         own = _cut("data", f"in {group}, ", table.frame[names], samples[0], patterns.codes == pattern)
         sides = []
         for where, other, sample, code in zip(called, others, samples[1:], codes, strict=True):
             rows = code == pattern
             if not rows.any():
-                raise InputError("released", f"{where}there is no record of {group}", "Use coarser groups")
+                raise InputError("released", f"{where}no record belongs to {group}", "Use coarser groups")
             sides.append(_cut("released", f"{where}in {group}, ", other.frame[names], sample, rows))
         parts.append(Part(labels[pattern], own, tuple(sides)))
     return parts
 
 
 def read_numbers(side: Side, columns: Sequence[str], missing: Missing, *, least: int = 1) -> Floats:
-    """Give numeric columns, (columns, records), of the records that have them all; at least so many records."""
+    """Numeric variables, (variables, records), of the complete records; an error if fewer than `least`."""
     values, rows = read_whole(side, columns, missing, least=least)
     return values if rows.all() else values[:, rows]
 
 
 def read_whole(side: Side, columns: Sequence[str], missing: Missing, *, least: int = 1) -> tuple[Floats, Booleans]:
-    """Give numeric columns, (columns, records), of all records, and which of them are of the group and have them all.
+    """Numeric variables, (variables, records), of all records, and which records are complete and in the group.
 
-    Records without a weight do not count.
+    An error if fewer than `least` of these have a weight.
     """
     table = Table(side.frame)
     values = np.stack([column_numbers(table, name, side.argument) for name in columns])
     for name, numbers in zip(columns, values, strict=True):
         if np.isinf(numbers).any():
-            raise side.refuse(f"column {name!r} holds an infinite value", "Correct or remove the record")
+            raise side.refuse(f"variable {name!r} holds an infinite value", "Correct or remove the record")
     rows = _take_part(side, columns, np.asarray(~np.isnan(values).any(axis=0)), missing)
     _check_number(side, int((rows & (side.weights > 0)).sum()), least)
     return values, rows
 
 
 def read_complete(side: Side, columns: Sequence[str], missing: Missing, *, least: int = 1) -> pd.DataFrame:
-    """Give columns of any kind, of the records that have them all; at least so many records."""
+    """Variables of any kind of the complete records; an error if fewer than `least`."""
     rows = find_complete(side, columns, missing, least=least)
     frame = side.frame[list(columns)]
     return frame if rows.all() else frame[rows].reset_index(drop=True)
 
 
 def find_complete(side: Side, columns: Sequence[str], missing: Missing, *, least: int = 1) -> Booleans:
-    """Say which records are of the group and have all of some columns of any kind; at least so many records."""
+    """Which records are complete and in the group; an error if fewer than `least`."""
     present = np.asarray(side.frame[list(columns)].notna().to_numpy().all(axis=1))
     rows = _take_part(side, columns, present, missing)
     _check_number(side, int((rows & (side.weights > 0)).sum()), least)
@@ -160,21 +158,21 @@ def find_complete(side: Side, columns: Sequence[str], missing: Missing, *, least
 def _read_samples(
     table: Table, others: Sequence[Table], design: SurveyDesign | None, hidden: Sequence[str]
 ) -> list[Sample | None]:
-    """Read how the records of all tables were drawn, the confidential one first."""
+    """Survey designs of all datasets, the confidential data first."""
     if design is None:
         return [None] * (1 + len(others))
     if not isinstance(design, SurveyDesign):
         problem = f"it is of type {type(design).__name__}, not a SurveyDesign"
-        raise InputError("design", problem, "Write for instance SurveyDesign(weight='weight')")
+        raise InputError("design", problem, "For example SurveyDesign(weight='weight')")
     own = design.read(table)
     samples: list[Sample | None] = [own]
     for other in others:
         shown = [name for _, name in design.columns if name in other.frame and name not in hidden]
         kept = [name for name in shown if other.frame[name].equals(table.frame[name])]
-        # Strata and clusters that were made up are none: of what was not kept only a weight can be used.
+        # Synthesized strata and clusters are not used; a synthesized weight is.
         known = design.among([*kept, *(name for name in shown if name == design.weight)])
         try:
-            # What was kept as it is need not be read again.
+            # An unchanged design is not read again.
             same = known == design and design.weight in kept
             samples.append(own if same else None if known is None else known.read(other))
         except InputError as error:
@@ -183,7 +181,7 @@ def _read_samples(
 
 
 def _cut(argument: str, where: str, frame: pd.DataFrame, sample: Sample | None, rows: Booleans) -> Side:
-    """Cut a group out of a table or, under a design, say which it is."""
+    """One group of a dataset; with a survey design, the whole dataset with the group marked."""
     if sample is None:
         return Side(argument, where, frame[rows].reset_index(drop=True))
     return Side(argument, where, frame, sample, rows)
@@ -195,13 +193,13 @@ def _take_part(side: Side, columns: Sequence[str], present: Booleans, missing: M
     if lost and missing == "error":
         named = " or ".join(map(repr, columns))
         raise side.refuse(
-            f"{lost:,} records have no value of {named}",
-            "Impute or remove them, or choose missing='keep' to leave them out",
+            f"{lost:,} records have a missing value of {named}",
+            "Impute or remove them, or use missing='keep' to leave them out",
         )
     return group & present
 
 
 def _check_number(side: Side, records: int, least: int) -> None:
     if records < least:
-        problem = f"there are {records} records with a value where {least} are needed"
+        problem = f"{records} records have a value, but {least} are needed"
         raise side.refuse(problem, "Use more records, or coarser groups")

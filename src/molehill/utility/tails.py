@@ -1,16 +1,15 @@
-"""Spread, tails and extremes: what correct releases of a variable would show, given its confidential values.
+"""Sampling benchmarks of the standard deviation, tails and extremes of a variable, given its confidential values.
 
-The standard deviation, the 1% and 99% quantiles and the extremes of a heavy-tailed variable differ much from sample to
-sample, so that a ratio of 3 is an error for one variable and chance for another. How far chance goes is measured on new
-samples of the variable. A bootstrap cannot make them: it has no value beyond the largest one. Here values beyond a high
-threshold follow a tail that is fitted to those of them that were collected. With d the distance from the median, and u
-the one that k distances of a side exceed,
+The standard deviation, the 1% and 99% quantiles and the extremes of a heavy-tailed variable vary much between samples.
+The benchmarks are ranges over simulated samples. A bootstrap has no value beyond the largest one; therefore values
+beyond a high threshold follow a fitted tail. With d the distance from the median, and u the distance that k values of a
+side exceed,
 
     P(log(d / u) > t) = (1 + xi t / scale)^(-1 / xi),   xi from -1/5 to 0
 
-a generalized Pareto law of the logarithm. At xi = 0 the tail is a power law, the heaviest that is taken; below it is
-lighter, like that of a lognormal variable. Every new sample has a tail of its own, drawn from the posterior of (xi,
-scale) on a grid, and of a random number of records; sums over the records between the tails vary as such sums do.
+a generalized Pareto law of the logarithm. At xi = 0 the tail is a power law, the heaviest allowed; below it is lighter,
+like that of a lognormal variable. Every simulated sample has its own tail, drawn from the posterior of (xi, scale) on a
+grid, and a random number of records in it; sums over the other records are drawn from their normal approximation.
 
 References
 ----------
@@ -25,16 +24,15 @@ from numpy.typing import NDArray
 
 from molehill.arrays import Floats
 
-# Probability that a figure of a correct release lies within its range; of extremes, of which a heavy tail has many at a
-# time and one alone can refuse a release, a larger one.
+# Probability that a figure of a correct release lies within its range; larger for extremes, since a single extreme can
+# lead to a negative recommendation.
 LEVEL, REACH_LEVEL = 0.98, 0.995
-# Distributions that are drawn; of how many datasets from each, at most, the mean standard deviation is taken; and how
-# many largest values are drawn from each.
+# Simulated distributions; maximum number of datasets from each for the standard deviation; largest values from each.
 _DRAWS, _MOST_DATASETS, _LARGEST = 400, 3, 25
-# A tail has this many times the root of the number of records; with fewer values on its side nothing is known of it.
+# A tail has this many times the root of the number of records; with fewer than _LEAST values no tail is fitted.
 _ROOTS, _LEAST = 2.0, 5
 _SHAPES, _SCALES = np.linspace(-0.2, 0.0, 5), np.exp(np.linspace(-1.0, 1.2, 45))
-# Logarithms of distances are cut off where squares would pass what a number can be.
+# Log distances are truncated so that squares do not overflow.
 _FARTHEST = 150.0
 _OUTER = (0.01, 0.99)
 
@@ -44,16 +42,16 @@ _UNKNOWN = (np.nan, np.nan)
 
 @dataclass(frozen=True)
 class FreshRange:
-    """Where figures of correct releases lie, over the confidential figure; NaN where too few values say it.
+    """Ranges of ratios (correct release over confidential data); NaN where there are too few values.
 
     Attributes
     ----------
     spread
-        Of the mean standard deviation of the datasets.
+        Mean standard deviation of the datasets.
     tails
-        Of their mean distance from the 1% to the 99% quantile.
+        Mean 1-99% range of the datasets.
     largest, smallest
-        Of the distance from the median to the largest and the smallest value of all datasets.
+        Distance from the median to the largest and the smallest value of all datasets.
     """
 
     spread: Ends
@@ -64,10 +62,10 @@ class FreshRange:
 
 @dataclass(frozen=True)
 class _Tail:
-    """One side of a variable, of `draws` new distributions.
+    """One tail of a variable in every simulated distribution.
 
-    `number` collected values are in it, beyond the distance `start`; a new value is with the probability `share`, and
-    lies beyond it by a law of `shape` and `scale`, one of each per draw.
+    `number` collected values lie beyond the distance `start`; a new value does with probability `share`, and then
+    follows the law of `shape` and `scale`, one of each per draw.
     """
 
     number: int
@@ -78,7 +76,7 @@ class _Tail:
     scale: Floats
 
     def distance(self, survival: Floats) -> Floats:
-        """Distances, (draws, ...), beyond which these shares of the tail lie."""
+        """Quantiles of the tail, (draws, ...), at these survival probabilities."""
         logs = -np.log(np.clip(survival, 1e-300, 1.0))
         shape, scale = (one.reshape(-1, *[1] * (survival.ndim - 1)) for one in (self.shape, self.scale))
         flat = shape > -1e-9
@@ -87,14 +85,14 @@ class _Tail:
 
 
 def fresh_range(values: Floats, datasets: int, size: int | None = None) -> FreshRange:
-    """Say where spread, tails and extremes of correct releases of a variable lie.
+    """Simulate the sampling benchmarks of standard deviation, tails and extremes of a variable.
 
     Parameters
     ----------
     values
         The confidential values, none missing.
     datasets, size
-        Datasets of a release, and values in each; by default as many as confidential ones.
+        Number of datasets of a release, and of values in each (default: that of the confidential data).
 
     Examples
     --------
@@ -102,7 +100,7 @@ def fresh_range(values: Floats, datasets: int, size: int | None = None) -> Fresh
     >>> 0.9 < found.spread[0] < 1 < found.spread[1] < 1.1
     True
     """
-    # The same random numbers for every variable, so that an evaluation can be repeated.
+    # A fixed seed, so that an evaluation can be repeated.
     random, number = np.random.default_rng(33), len(values)
     size = size or number
     ordered = np.sort(values - np.median(values))
@@ -129,7 +127,7 @@ def _ends(drawn: Floats, confidential: float, level: float = LEVEL) -> Ends:
 
 
 def _fit_tail(random: np.random.Generator, distances: Floats) -> _Tail | None:
-    """Draw tails that fit the largest of some distances, in falling order; None where too few lie on that side."""
+    """Draw tails from their posterior given distances in decreasing order; None if there are too few."""
     beside, nothing = int((distances > 0).sum()), np.zeros(_DRAWS)
     if beside == 0:
         return _Tail(0, 0.0, 0.0, nothing, nothing, nothing)
@@ -139,7 +137,7 @@ def _fit_tail(random: np.random.Generator, distances: Floats) -> _Tail | None:
     start, share = float(distances[number]), random.gamma(number, 1 / len(distances), _DRAWS)
     logs = np.log(distances[:number] / start)
     if not logs.max() > 0:
-        # All lie in one place, as where a variable is topcoded.
+        # All values are equal, for example topcoded.
         return _Tail(number, start, start, share, nothing, nothing)
     scales = logs.mean() * _SCALES
     chances = np.stack([_log_density(logs, shape, scales) for shape in _SHAPES])
@@ -150,7 +148,7 @@ def _fit_tail(random: np.random.Generator, distances: Floats) -> _Tail | None:
 
 
 def _log_density(logs: Floats, shape: float, scales: Floats) -> Floats:
-    """Log density of some logarithms, by scale, with the prior of a scale, which is even on its logarithm."""
+    """Log density of log distances by scale, with a prior that is uniform on log(scale)."""
     if shape == 0:
         return -logs.sum() / scales - len(logs) * np.log(scales)
     inside = 1 + shape * logs / scales[:, None]
@@ -160,21 +158,21 @@ def _log_density(logs: Floats, shape: float, scales: Floats) -> Floats:
 
 
 def _reach(random: np.random.Generator, tail: _Tail | None, number: int) -> Ends:
-    """Ends of the largest distance of so many new values, over the largest that was collected."""
+    """Range of the largest distance among `number` new values, relative to the largest collected one."""
     if tail is None or not tail.farthest > 0:
         return _UNKNOWN
-    # The share that lies beyond the largest of them is that of the first of so many points on a line: exponential.
+    # The survival probability of the largest of many values is approximately exponential.
     beyond = random.exponential(size=(_DRAWS, _LARGEST)) / number
     return _ends(tail.distance(beyond / tail.share[:, None]), tail.farthest, REACH_LEVEL)
 
 
 def _draw_quantiles(random: np.random.Generator, tail: _Tail, distances: Floats, datasets: int, size: int) -> Floats:
-    """Distances to the outer quantile of every dataset, (draws, datasets)."""
+    """Distance of the 1% (99%) quantile of every dataset, (draws, datasets)."""
     share, number = _OUTER[0], len(distances)
     at = random.beta(share * size + 0.5, (1 - share) * size + 0.5, (_DRAWS, datasets))
     if not tail.number:
         return _place(distances, at * (number - 1))
-    # Between the tails a place moves as the share of the tail does.
+    # Outside the tail, ranks are scaled by the simulated share of the tail.
     inner = _place(distances, at / tail.share[:, None] * tail.number)
     return np.where(at < tail.share[:, None], tail.distance(at / tail.share[:, None]), inner)
 
@@ -189,7 +187,7 @@ def _draw_spreads(
     """Mean standard deviation of every release, (draws,)."""
     powers = np.stack([body, body**2])
     moments = powers.mean(axis=1)[:, None, None]
-    # Every dataset is a sample of a distribution that is itself known from one.
+    # Every dataset is a sample of a distribution that is itself estimated from a sample.
     by_draw = random.standard_normal((2, _DRAWS, 1)) * np.sqrt(size / len(body))
     moved = _mix(powers) @ (by_draw + random.standard_normal((2, _DRAWS, datasets))).reshape(2, -1)
     counts, sums = np.zeros((_DRAWS, datasets)), np.zeros((2, _DRAWS, datasets))
@@ -205,7 +203,7 @@ def _draw_spreads(
 
 
 def _mix(powers: Floats) -> Floats:
-    """A root of the covariance of values and squares, by their own sizes: squares may be far larger."""
+    """Cholesky factor of the covariance of values and squares, computed on their correlation for stability."""
     sizes = powers.std(axis=1)
     sizes[sizes == 0] = 1.0
     one, other = (powers - powers.mean(axis=1)[:, None]) / sizes[:, None]
@@ -216,7 +214,7 @@ def _mix(powers: Floats) -> Floats:
 
 
 def _draw_tail(random: np.random.Generator, tail: _Tail, datasets: int, size: int) -> tuple[NDArray[np.int64], Floats]:
-    """How many values of every dataset are in a tail, and the sums of their distances and of the squares."""
+    """Number of values of every dataset in a tail, and the sums of their distances and squared distances."""
     counts = random.poisson(np.minimum(tail.share, 1.0)[:, None] * size, (_DRAWS, datasets))
     most = int(counts.max(initial=0))
     distances = tail.distance(random.random((_DRAWS, datasets, most)))

@@ -17,8 +17,8 @@ from molehill.evaluation.evaluation import evaluate
 from molehill.evaluation.options import EvaluationOptions
 from molehill.models import forest, multinomial, normal_linear, semicontinuous
 from molehill.models.forests.forest import SHRINKAGE
-from molehill.models.forests.guesses import fill_counts, shares_of
-from molehill.models.forests.trees import find_leaves
+from molehill.models.forests.guesses import shares_of
+from molehill.models.forests.trees import fill_counts, find_leaves
 from molehill.risk.intruder import Intruder
 from molehill.rules import read_constraints
 from molehill.rules.rules import Rules

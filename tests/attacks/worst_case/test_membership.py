@@ -229,7 +229,7 @@ def test_what_cannot_be_said_is_refused():
     )
     looking = posterior_of(tdp_mixture("pay", components=2, component_draw="posterior"), frame, mixture)
     assert not looking.is_removable
-    with pytest.raises(InputError, match="prior membership"):
+    with pytest.raises(InputError, match="from the prior"):
         membership(looking, datasets=1, seed=1)
     assert membership(looking.drawing_by(component_draw="prior"), datasets=1, seed=1, number=3).advantage.max() > 0
     weighed = frame.assign(weight=np.linspace(1, 3, len(frame)), block=np.arange(len(frame)) // 3)

@@ -249,7 +249,7 @@ def test_an_interrupted_search_goes_on_to_the_same_result(missed, tmp_path, monk
     assert found.verdict == missed.verdict
     assert is_private(tmp_path / "kept")
     for change in ({"release_criteria": "mean expected <= 0.1"}, {"seed": 5}):
-        with pytest.raises(InputError, match="holds a run of other data, settings"):
+        with pytest.raises(InputError, match="contains a run with other data, settings"):
             find(MIXTURE, **{"release_criteria": TARGETS, "max_fits": 2, **change}, checkpoint=tmp_path / "kept")
 
 

@@ -137,7 +137,7 @@ def test_the_reader_chooses_any_two_measures(browser, pages):
     assert not set(first) & set(second)
     for words in ("Relations between columns; higher is better", "expected right matches", "Upper left is better."):
         assert words in drawn
-    assert "confidential table" in drawn
+    assert "confidential data" in drawn
     # The boxes of schemes choose in what was drawn last, which is there once.
     browser.ask("document.querySelector('#schemes input[data-label=topcoding]').click()")
     browser.settle()

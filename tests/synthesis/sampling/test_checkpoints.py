@@ -155,7 +155,7 @@ OTHERS = {
 @pytest.mark.parametrize("change", OTHERS.values(), ids=OTHERS.keys())
 def test_a_checkpoint_of_another_run_is_refused(finished, change):
     before = {file.name: file.read_bytes() for file in finished.iterdir()}
-    with pytest.raises(InputError, match=r"checkpoint: .* other data, settings or versions\. Give another") as caught:
+    with pytest.raises(InputError, match=r"checkpoint: .* other data, settings or versions\. Use another") as caught:
         walk(**{"checkpoint": finished, **change})
     assert caught.value.argument == "checkpoint"
     assert {file.name: file.read_bytes() for file in finished.iterdir()} == before
@@ -270,7 +270,7 @@ def test_a_folder_of_checkpoints_that_is_removed_meanwhile_is_named(tmp_path, mo
         write_chunk(store, number, *rest)
 
     monkeypatch.setattr(sampling, "write_chunk", remove)
-    with pytest.raises(InputError, match=r"checkpoint: the folder '.*/kept' is gone.*\. Begin it again") as caught:
+    with pytest.raises(InputError, match=r"checkpoint: the folder '.*/kept' was deleted.*\. Start again") as caught:
         walk(checkpoint=folder)
     assert caught.value.__context__ is None
 

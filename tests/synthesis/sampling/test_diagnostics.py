@@ -63,7 +63,7 @@ def test_modes_within_the_tolerance_are_told_and_decide_nothing():
         assert (found.largest_rhat < 1.02) == excused
         assert bool(found.remarks) == excused
     told = judge(functionals, tolerances={"modes": np.inf}).remarks
-    assert told[0].startswith("the chains lie in different modes (R-hat of modes is")
+    assert told[0].startswith("the chains are in different modes (R-hat of modes is")
 
 
 def test_a_tolerance_excuses_no_chains_that_hardly_move():
@@ -118,7 +118,7 @@ def test_a_constant_functional_says_nothing():
 
 def test_chains_that_all_stand_still_have_not_converged():
     diagnostics = judge({"a": np.full((2, 600, 2), 3.0)})
-    assert "no chain ever moved" in "".join(diagnostics.problems)
+    assert "no chain moved" in "".join(diagnostics.problems)
     assert diagnostics.effective_size == 0
 
 
@@ -128,7 +128,7 @@ def test_a_functional_that_is_not_finite_is_named(value):
     chains[1, 7, 1] = value
     diagnostics = judge({"mean": chains})
     assert len(diagnostics.problems) == 1
-    assert "1 functionals are not finite, mean[1] among them" in diagnostics.problems[0]
+    assert "1 functionals are not finite, for example mean[1]" in diagnostics.problems[0]
     assert diagnostics.effective_size == diagnostics.table.loc["mean[0]", "bulk"]
 
 

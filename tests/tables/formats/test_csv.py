@@ -110,10 +110,10 @@ def test_bytes_that_fit_no_encoding_and_damaged_utf_8_are_refused(tmp_path, cont
     path = tmp_path / "t.csv"
     path.write_bytes(content)
     problem = problem_of(lambda: read_table(path))
-    assert problem.startswith("encoding: the file holds bytes that are not utf-8")
+    assert problem.startswith("encoding: the file contains bytes that are not utf-8")
 
 
-TURNING = "from line {} on, and letters of it from line {} on: it has two encodings"
+TURNING = "from line {} on, and UTF-8 letters from line {} on: it has two encodings"
 FEW, MANY = "1,Élise\n", "2,Zoë\n3,secret\n" * 40
 TWO = {
     "UTF-8 first": (FEW.encode() + MANY.encode("latin-1"), (3, 2)),
@@ -127,7 +127,7 @@ def test_a_file_of_two_encodings_is_refused_with_the_line_unless_one_is_said(tmp
     path = tmp_path / "t.csv"
     path.write_bytes(b"a,b\n" + content)
     problem = problem_of(lambda: read_table(path))
-    assert problem.startswith("encoding: the file holds bytes that are not utf-8 " + TURNING.format(*lines))
+    assert problem.startswith("encoding: the file contains bytes that are not utf-8 " + TURNING.format(*lines))
     assert "secret" not in problem
     assert len(read_table(path, encoding="cp1252").frame) == 81
     # Signs after capitals are no letters of UTF-8.
@@ -185,7 +185,7 @@ def test_csv_of_decimals_and_dates_can_be_read_again(tmp_path):
 @pytest.mark.parametrize("value", [["x", "y"], {"x": 1}, b"x"])
 def test_csv_cannot_hold_lists(tmp_path, value):
     frame = pd.DataFrame({"l": [value, None]})
-    assert "'l' holds" in problem_of(lambda: write_table(frame, tmp_path / "t.csv"))
+    assert "'l' has" in problem_of(lambda: write_table(frame, tmp_path / "t.csv"))
 
 
 def test_csv_is_plain_to_read(tmp_path):
@@ -256,7 +256,7 @@ def test_a_first_line_that_is_a_record_is_refused_without_showing_it(tmp_path, c
     rows = [",".join(line.split(",")[column] for column in columns) for line in RECORDS]
     told = problem_of(lambda: read_text(tmp_path, "\n".join(rows)))
     assert "first line looks like a record" in told
-    assert "line with the names" in told
+    assert "line of names" in told
     assert not any(cell in told for cell in rows[0].split(",") if len(cell) > 1)
     header = ",".join(f"column_{number}" for number in range(len(columns)))
     assert len(read_text(tmp_path, "\n".join([header, *rows])).frame) == len(rows)

@@ -48,7 +48,7 @@ def test_pipes_devices_and_sockets_are_not_waited_for(tmp_path, monkeypatch):
 
 
 def test_paths_that_cannot_be(tmp_path):
-    assert r"a\x00b.csv' cannot be the name" in problem_of(lambda: read_table(tmp_path / "a\0b.csv"))
+    assert r"a\x00b.csv' is not a valid file name" in problem_of(lambda: read_table(tmp_path / "a\0b.csv"))
     assert "cannot be opened" in problem_of(lambda: read_table(tmp_path / ("x" * 5000 + ".csv")))
     problem = problem_of(lambda: read_table(tmp_path / "\x1b[31mred.csv"))
     assert "\x1b" not in problem
@@ -98,7 +98,7 @@ def test_numbers_without_end_are_no_numbers(tmp_path):
     )
     assert "row 31" in problem_of(lambda: infer_kind(read_table(tmp_path / "t.csv"), "a"))
     frame = pd.DataFrame({"a": pd.Series([10**5000, 1], dtype=object)})
-    assert problem_of(lambda: infer_kind(as_table(frame), "a")).startswith("data: the column 'a'")
+    assert problem_of(lambda: infer_kind(as_table(frame), "a")).startswith("data: the variable 'a'")
 
 
 def test_many_names_twice_are_told_soon(tmp_path):

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from molehill.evaluation.catalogue.article29 import ARTICLE_29_MEASURES
 from molehill.evaluation.catalogue.attribute import ATTRIBUTE_MEASURES
+from molehill.evaluation.catalogue.dependence import DEPENDENCE_MEASURES
 from molehill.evaluation.catalogue.distributions import DISTRIBUTION_MEASURES
 from molehill.evaluation.catalogue.estimates import ESTIMATE_MEASURES
 from molehill.evaluation.catalogue.identity import IDENTITY_MEASURES
@@ -15,6 +16,7 @@ from molehill.evaluation.measure import Measure
 MEASURES: Sequence[Measure] = (
     *IDENTITY_MEASURES,
     *ATTRIBUTE_MEASURES,
+    *DEPENDENCE_MEASURES,
     *ARTICLE_29_MEASURES,
     *MEMBERSHIP_MEASURES,
     *ESTIMATE_MEASURES,

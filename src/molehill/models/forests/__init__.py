@@ -1,1 +1,1 @@
-"""Forests: any kind of column from trees that see the weighted records, without chains."""
+"""Forests: any kind of variable from trees that see the weighted records, without chains."""

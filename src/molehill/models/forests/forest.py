@@ -1,24 +1,23 @@
-"""A forest: any kind of column, from trees that are grown on draws of the pseudo posterior. No chains, no convergence.
+"""The forest synthesizer: variables of any kind, by trees grown on draws of the pseudo posterior, without MCMC.
 
-With nothing assumed but that records are draws from one distribution, and each record's likelihood raised to its weight
-a_i, the distribution has the pseudo posterior Dirichlet(a_1, ..., a_n) over the records: the limit of a Dirichlet
-process with a vanishing prior. A draw of it gives every record a mass g_i ~ Gamma(a_i). Masses of a record that stands
-in the table twice add up to Gamma(2 a_i), and a record of weight 0 has none.
+The distribution of the records has a nonparametric pseudo posterior, Dirichlet(a_1, ..., a_n), with a_i the weight of
+record i (the limit of a Dirichlet process with a vanishing prior). A draw gives every record a Bayesian-bootstrap
+weight g_i ~ Gamma(a_i), called its mass in the code.
 
-Every tree is grown on masses of its own: the records are parted by one predictor after the other (of half of them, by
-chance), so that the levels of the column differ most between the parts, as long as either part has a mass of at least
-`leaf`. The distribution of the column in a part is that of its masses, shrunk to that of the part before:
-(m_k + c p_k) / (m + c). What parts the records last, or only few differ in, is then lost: so every tree leans to how
-the column goes together with each predictor by itself, by factors for every cell of a predictor (codes of at least the
-mass of a part) and group of levels, fitted one predictor after the other to what the masses show. A new value is drawn
-from one of a few trees, chosen at random for every record: from the mean of their distributions.
+Every tree is grown on its own bootstrap weights. Records are split by one predictor at a time (the best of a random
+half of the predictors) so that the distribution of the variable differs most between the two sides, as long as both
+sides have a total weight of at least the minimum leaf size. The distribution in a node is that of its weights, shrunk
+to that of its parent: (m_k + c p_k) / (m + c). Associations with predictors that are split last or not at all would be
+lost; therefore the leaf distributions are raked to the one-way margins of every predictor (iterative proportional
+fitting), by cells of a predictor (codes with at least the minimum leaf size) and groups of levels. A new value is drawn
+from a tree chosen at random for every record among a few: from the mean of their distributions.
 
-Under a survey design a record stands for d_i others, and masses say how many: see `masses`. What is drawn is then the
-population's, but what protects people, the least mass of a part, of a cell, of a bin and of a value that many share,
-counts records by their weights a_i alone: a record that stands for many is one record.
+With a survey design a record represents d_i others, which the bootstrap weights take into account (see `masses`), so
+that values are drawn from the population. The limits that protect records (minimum leaf size, cells, bins, values
+released as collected) still count records by their weights a_i alone.
 
-Numbers are cut into levels (see `Grid`): a value that many records share is one of its own, the others are drawn anew
-within their bin. No value is released because a part of a tree held only that.
+Numbers are coded as levels (see `Grid`): a frequent value is a level of its own, other values are drawn within their
+bin. No value is released because a leaf contained only that value.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -56,21 +55,21 @@ from molehill.tables.resolution import holds_dates, resolution
 from molehill.tables.schema import Kind, column_numbers, infer_kind
 from molehill.tables.table import Table, find_columns
 
-# With no more values on a side of zero, one of them may decide that there are any.
+# With at most this many values on one side of zero, one of them may determine whether that side is released.
 _FEW = 20
-# What a tree is made of.
+# Arrays of a tree.
 SITES = ("feature", "left", "child", "shares", "lean")
-# From how many trees of a forest a table is drawn.
+# Number of trees that a dataset is drawn from.
 WINDOW = 20
-# Share of the predictors that a part is tried to be parted by, chosen by chance: trees that differ make a finer mean.
+# Share of the predictors tried at a split, chosen at random.
 TRIED = 0.5
-# Mass that a part is shrunk to the one before it by.
+# Prior weight of the parent's distribution.
 SHRINKAGE = 2.0
-# The least mass of a part, by default, and that of a category in relation to it.
+# Default minimum leaf size, and its factor for categories.
 LEAF, OF_LEVELS = 30.0, 0.2
-# By what a tree leans to single predictors: groups of levels, and cells of a number.
+# Raking: number of groups of levels, and of cells of a numeric predictor.
 GROUPS, CELLS = 8, 10
-# A set of levels is one word of the machine.
+# Maximum number of codes of a predictor: a set of codes is a 64-bit word.
 MOST_CODES = 64
 
 
@@ -89,32 +88,31 @@ def forest(
     min_level_records: int = 1,
     seed: int | None = None,
 ) -> DirectSynthesizer:
-    """Replace a column of any kind by draws from a forest.
+    """Synthesize a variable of any kind by a forest.
 
     Parameters
     ----------
     column
-        The sensitive column: an amount, a count or a category.
+        The sensitive variable: an amount, a count or a category.
     predictors, breaks, kinds
-        What the model conditions on: see `molehill.synthesis.design.learn_design`. Of a formula only the columns
-        count: trees find by themselves which go together.
+        Predictors: see `molehill.synthesis.design.learn_design`. Of a formula only the variables are used: trees find
+        interactions themselves.
     min_leaf_size
-        The least mass of a part, about how many records of weight 1 it has: of a number; of a category, which has fewer
-        levels, a fifth of it. Larger parts tell less of a person. With a least mass as large as the table, the column
-        depends on nothing.
+        Minimum total weight of a leaf, about its number of records of weight 1; for categories a fifth of it. Larger
+        leaves lower the risk and lose detail. At the size of the data, no predictor is used.
     trees
-        How many are grown, at least 20; by default 200, of more than 25,000 records fewer, down to 40.
+        Number of trees, at least 20; by default 200, and fewer (at least 40) for more than 25,000 records.
     lower, upper
-        The public support of a number, for instance from a codebook; never the confidential extremes.
+        Value range of a number, for example from a codebook; never the confidential extremes.
     levels
-        Of a category that has an order, all its levels in that order; an ordered column of pandas says it itself.
+        All levels of an ordered category, in order; not needed for an ordered pandas categorical.
     missing
-        Whether the forest also says which values are missing, as one level more; otherwise those that are stay so.
+        Whether to model missingness, as an additional level; otherwise missing values stay missing.
     min_level_records
-        Of how few records a missing value is a level: where fewer are missing, none will be.
+        Minimum number of missing values for missingness to be modelled; with fewer, no value will be missing.
     seed
-        By which it is drawn how many records must share a number, so that it may be released as it is, and where bins
-        end: see `Grid`. Who knows it knows these; left out, it is 0.
+        Seed of the thresholds from which values count as shared, and of the bin ends, see `Grid`; 0 by default. It is
+        confidential.
 
     Examples
     --------
@@ -123,9 +121,9 @@ def forest(
     """
     support = check_support(lower, upper)
     if isinstance(min_leaf_size, bool | str) or not 1 <= min_leaf_size < np.inf:
-        raise InputError("min_leaf_size", "it must be a number from 1 up", f"{LEAF:g} is the default")
+        raise InputError("min_leaf_size", "it must be a number, 1 or larger", f"The default is {LEAF:g}")
     if trees is not None and not is_whole(trees, WINDOW):
-        raise InputError("trees", f"it must be a whole number from {WINDOW} up", "Leave it out for the default")
+        raise InputError("trees", f"it must be a whole number, {WINDOW} or larger", "Omit it for the default")
     own_kind, order = (kinds or {}).get(column), None if levels is None else tuple(levels)
     of_predictors: dict[str, Kind] = {name: kind for name, kind in (kinds or {}).items() if name != column}
 
@@ -147,11 +145,9 @@ def forest(
             outcome = found.codes(values)
         known = number = len(found) if isinstance(found, tuple) else found.number
         if missing and not weights[outcome >= 0].any():
-            problem = f"no record that has a value of {column!r} counts"
-            raise NothingCountsError(
-                "weights", problem, "Give some of them a weight above 0, by a larger scale or shift"
-            )
-        # Where nothing, or hardly anything, is missing, nothing will be.
+            problem = f"all records with a value of {column!r} have weight 0"
+            raise NothingCountsError("weights", problem, "Use a larger scale or shift of the weights")
+        # With too few missing values, none will be missing.
         if missing and weights[outcome < 0].any() and (outcome < 0).sum() >= min_level_records:
             outcome, number = np.where(outcome < 0, number, outcome), number + 1
         scores = _scores(table.frame[column], found, number, ordered=order is not None)
@@ -199,11 +195,11 @@ def _find_deciding(
     column: str,
     cut: Callable[[Table, Floats, Floats, Survey | None], Grid],
 ) -> Booleans:
-    """Say which of some records decide what can be released: without one a value, or a level, would not be."""
+    """Which records determine what can be released: without them a value or level would not be."""
     found, outcome = learned.facts["levels"], np.asarray(learned.inputs["outcome"])
     deciding = np.zeros(len(rows), dtype=bool)
     known = len(found) if isinstance(found, tuple) else found.number
-    # A level, or a missing value, that one record has.
+    # A level, or missing, that only one record has.
     counts, own = np.bincount(outcome[outcome >= 0], minlength=known + 1), outcome[rows]
     named = (own >= 0) if isinstance(found, tuple) else own >= known
     deciding[named] = counts[own[named]] == 1
@@ -217,7 +213,7 @@ def _find_deciding(
     for place in np.flatnonzero(~deciding & counted[rows]).tolist():
         row = int(rows[place])
         rest = counted & (np.arange(len(values)) != row)
-        # Others can be left out without any such change: most need no new grid.
+        # Most records can be left out without learning a new grid.
         if values[row] not in shared and np.sign(values[row]) not in few and resolution(values[rest]) == unit:
             continue
         alike = (float(values[row]), float(weights[row]), *([] if survey is None else [float(survey.times[row])]))
@@ -225,14 +221,14 @@ def _find_deciding(
             try:
                 changed[alike] = cut(table, values, np.where(rest, weights, 0.0), survey).kind != found.kind
             except InputError:
-                # The others are all the same.
+                # All other values are equal.
                 changed[alike] = True
         deciding[place] = changed[alike]
     return deciding
 
 
 def _observe(table: Table, *, column: str, levels: Any, absent: int) -> Observed:
-    """The levels of other values; `absent` is that of a missing one."""
+    """Level codes of other values; `absent` is the code of a missing value."""
     if isinstance(levels, tuple):
         codes = find_codes(table.frame[column], (*levels, None), column, "guesses")
         codes = np.where(codes < len(levels), codes, -1)
@@ -246,7 +242,7 @@ def _named_levels(learned: Learned, column: str) -> dict[str, Any]:
     return {column: levels} if isinstance(levels, tuple) else {}
 
 
-# Predictors as small whole numbers.
+# Predictor codes.
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,13 +252,13 @@ class Coding:
     Attributes
     ----------
     design
-        What was learned of the predictors.
+        The encoding of the predictors.
     names
         The predictors that vary, in the order of the codes.
     ends
-        Of a number, where its bins begin after the first.
+        Bin ends of numeric predictors.
     base
-        The codes of the table that was learned from.
+        The codes of the confidential data.
     """
 
     design: Design
@@ -272,18 +268,18 @@ class Coding:
 
     @property
     def sizes(self) -> NDArray[np.int64]:
-        """How many codes each predictor has."""
+        """Number of codes of every predictor."""
         of = [len(self.ends[n]) + 2 if n in self.ends else len(self.design.levels[n]) for n in self.names]
         return np.array(of, dtype=np.int64)
 
     @property
     def unordered(self) -> Booleans:
-        """Which predictors are categories without an order."""
+        """Which predictors are unordered categories."""
         ordered = {*self.ends, *self.design.breaks}
         return np.array([name not in ordered for name in self.names], dtype=bool)
 
     def code(self, table: Table, name: str) -> NDArray[np.uint8]:
-        """Give the codes of one predictor."""
+        """Codes of one predictor."""
         if name not in self.ends:
             return predictor_codes(self.design, table, name).astype(np.uint8)
         values = predictor_numbers(table, name)
@@ -291,12 +287,12 @@ class Coding:
         return np.where(np.isnan(values), 0, places).astype(np.uint8)
 
     def apply(self, table: Table) -> NDArray[np.uint8]:
-        """Give the codes of all predictors, (records, predictors)."""
+        """Codes of all predictors, (records, predictors)."""
         columns = [self.code(table, name) for name in self.names]
         return np.column_stack(columns) if columns else np.zeros((len(table.frame), 0), dtype=np.uint8)
 
     def again(self, table: Table, replaced: Sequence[str] | None = None) -> dict[str, Any]:
-        """The codes for a table with other values in some predictors, or in those that are named alone."""
+        """Codes for a dataset with other values of the predictors, or of the named ones only."""
         if replaced is None:
             return {"codes": self.apply(table)}
         codes = self.base.copy()
@@ -319,7 +315,7 @@ def _learn_coding(table: Table, design: Design, weights: Floats) -> Coding:
 
 
 def _bin_ends(values: Floats, weights: Floats) -> Floats:
-    """Cut a number into as many bins as there are codes: at its values if these are few, at weighted quantiles else."""
+    """Bin ends of a number: all its values if they are few, otherwise weighted quantiles."""
     counted = ~np.isnan(values) & (weights > 0)
     distinct, place = np.unique(values[counted], return_inverse=True)
     if len(distinct) <= MOST_CODES - 1:
@@ -330,19 +326,19 @@ def _bin_ends(values: Floats, weights: Floats) -> Floats:
 
 
 def _scores(column: pd.Series, levels: Any, number: int, *, ordered: bool) -> Floats:
-    """Numbers in the order of the levels, to order categorical predictors by; none for a category without an order."""
+    """Scores of the levels, by whose mean the codes of unordered predictors are sorted; empty for unordered levels."""
     if isinstance(levels, tuple):
         ordered |= isinstance(column.dtype, pd.CategoricalDtype) and bool(column.cat.ordered)
         return np.arange(number) / number if ordered else np.empty(0)
     places = np.argsort(np.argsort(levels.middles(), kind="stable"))
-    # A missing value, if that is a level, stands before all.
+    # Missing, if it is a level, comes first.
     return np.append(places + 1, np.zeros(number - levels.number)) / (number + 1)
 
 
 def _group_levels(levels: Any, outcome: NDArray[np.int64], weights: Floats, number: int) -> NDArray[np.int64]:
-    """Sort levels into a few groups: of a number those that lie side by side; of a category the frequent ones alone.
+    """Group the levels for raking: adjacent levels of a number, the frequent levels of a category.
 
-    What is missing, if that is a level, is a group of its own.
+    Missing, if it is a level, is a group of its own.
     """
     mass = np.bincount(outcome[outcome >= 0], weights[outcome >= 0], minlength=number)
     known = len(levels) if isinstance(levels, tuple) else levels.number
@@ -359,9 +355,9 @@ def _group_levels(levels: Any, outcome: NDArray[np.int64], weights: Floats, numb
 
 
 def _find_cells(coding: Coding, weights: Floats, leaf: float) -> NDArray[np.int64]:
-    """Number the cells of all predictors, (predictors, 64): codes of at least the mass of a part, -1 for the others.
+    """Raking cells of all predictors, (predictors, 64): codes with at least the minimum leaf size, -1 for others.
 
-    Of an ordered predictor neighbours make a cell; of a category every level is one.
+    Neighbouring codes of an ordered predictor are combined; of a category every level is a cell.
     """
     cells, number = np.full((len(coding.names), MOST_CODES), -1, dtype=np.int64), 0
     for place, (size, unordered) in enumerate(zip(coding.sizes, coding.unordered, strict=True)):
@@ -383,13 +379,13 @@ def _find_cells(coding: Coding, weights: Floats, leaf: float) -> NDArray[np.int6
             for first, last in edges:
                 cells[place, first:last] = number
                 number += 1
-            # What is left at the end goes with the last.
+            # Remaining codes join the last cell.
             cells[place, edges[-1][1] : size] = number - 1
     return cells
 
 
 class _Task(NamedTuple):
-    """What every tree is grown on."""
+    """Arguments common to all trees."""
 
     codes: NDArray[np.uint8]
     sizes: NDArray[np.int64]
@@ -410,7 +406,7 @@ def _grow(
     advance: Any = None,
     survey: Survey | None = None,
 ) -> dict[str, np.ndarray]:
-    """Grow trees, each on masses of its own: sites as arrays (1, trees, ...)."""
+    """Grow trees, each on its own bootstrap weights: sites as arrays (1, trees, ...)."""
     facts, coding = learned.facts, learned.facts["coding"]
     counted = weights > 0
     trees = count_trees(int(counted.sum())) if trees is None else trees
@@ -427,13 +423,13 @@ def _grow(
     grown: list[Any] = [None] * trees
     cells, group = facts["cells"], facts["group"]
     number, groups = int(cells.max(initial=-1)) + 1, int(group.max()) + 1
-    # Without a survey masses say as well how many records there are, and the kernels are compiled without the rest.
+    # Needed with a survey only; otherwise the kernels are compiled without them.
     who, times = (None, None) if survey is None else (weights[counted], survey.times[counted])
     worth = None if who is None or times is None else _worth(task.codes, cells, number, who, times)
 
     def grow(first: int, last: int) -> None:
         for tree in range(first, last):
-            # Tables are drawn with [seed, table]: the same numbers must not do both.
+            # A spawn key, because drawing uses [seed, number of the dataset].
             random = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(tree,)))
             masses = draw_masses(random, weights, survey)[counted]
             feature, left, child, shares = grow_tree(
@@ -444,7 +440,7 @@ def _grow(
             lean = lean_tree(*about, feature, left, child, shares, number, sweeps, SHRINKAGE, worth)
             grown[tree] = (feature, left, child, shares, lean)
 
-    # In rounds, so that progress can be told.
+    # In rounds, to report progress.
     step = 2 * workers()
     for begin in range(0, trees, 10 * step):
         end = min(begin + 10 * step, trees)
@@ -466,7 +462,7 @@ def _grow(
 
 
 def _worth(codes: NDArray[np.uint8], cells: NDArray[np.int64], number: int, weights: Floats, times: Floats) -> Floats:
-    """How many records every cell is worth, by Kish: fewer than it has, where some stand for more than others."""
+    """Kish's effective number of records of every cell."""
     first, second = np.zeros(number), np.zeros(number)
     for place in range(codes.shape[1]):
         of = cells[place, codes[:, place]]
@@ -499,7 +495,7 @@ def _predict(
     leaning = (lean, facts["cells"], facts["group"])
     walk(codes, feature, left, child, shares, *leaning, chosen, random.random(records), allowed, drawn, given)
     if isinstance(levels, tuple):
-        # The code -1 is nothing: a missing value.
+        # Code -1 is missing.
         return Prediction({column: np.where(drawn == len(levels), -1, drawn) if missing else drawn})
     absent = (drawn == levels.number) | (drawn < 0)
     values = levels.draw(np.where(absent, -1, drawn), random, low, high)
@@ -508,7 +504,7 @@ def _predict(
 
 
 def _possible(facts: Mapping[str, Any], inputs: Inputs, records: int) -> tuple[Booleans, Floats, Floats]:
-    """Which levels a record may have (one row, if all may the same), and between which ends its number lies."""
+    """Levels that a record may have (one row if they are the same for all), and bounds of its number."""
     levels, number = facts["levels"], facts["number"]
     ends = [np.broadcast_to(np.float64(end), records) for end in facts["support"]]
     ruled = "lower" in inputs
@@ -522,13 +518,13 @@ def _possible(facts: Mapping[str, Any], inputs: Inputs, records: int) -> tuple[B
         allowed[:, : levels.number] = levels.possible(low[: len(allowed)], high[: len(allowed)])
     known = len(levels) if isinstance(levels, tuple) else levels.number
     if ruled and number > known:
-        # The level after all others is that of a missing value.
+        # The last level is missing.
         allowed[:, known] = ~inputs["filled"]
     return allowed, low, high
 
 
 def _functionals(draws: Mapping[str, np.ndarray], learned: Learned, weights: Floats) -> dict[str, np.ndarray]:
-    """What is watched: by tree, the shares of the levels over all records, and the weighted log-likelihood."""
+    """Functionals by tree: shares of the levels over all records, and the weighted log-likelihood."""
     sites = [draws[name][0] for name in SITES]
     counted = weights > 0
     codes = np.ascontiguousarray(learned.inputs["codes"][counted])

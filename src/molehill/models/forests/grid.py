@@ -1,11 +1,11 @@
-"""Numbers as levels: bins, and values that many share; and numbers drawn anew within a level.
+"""Coding of numbers as levels (bins and frequent values), and drawing numbers within a level.
 
-No single record decides what kind of values are released. From how many records on a value counts as shared is drawn
-for every value, between `SHARED` and `MARGIN` more, from the seed of the release: with one record more or less of it
-the outcome is another with a probability of at most 1 / `MARGIN`, and by nothing else is a value released as it was
-collected. Ends of bins are drawn between neighbouring values. Fewer negative values than so many (or positive ones
-among negative ones) count as zero, and fewer values than so many beside shared ones as the nearest of these; of the
-distances of an outermost bin the largest counts as at most five times the mean of the others.
+No single record determines what kinds of values are released. The number of records from which a value counts as shared
+is random for every value, between `SHARED` and `MARGIN` more, derived from the seed of the release: one record more or
+less changes the outcome with probability at most 1 / `MARGIN`. Only shared values are released as collected. Bin ends
+are drawn between neighbouring values. Too few negative values (or positive ones among negative ones) count as zero, too
+few values beside shared ones as the nearest of these, and in an outermost bin the largest distance is limited to five
+times the mean of the others.
 """
 
 from dataclasses import dataclass, field
@@ -20,50 +20,50 @@ from molehill.synthesis.fitting import NothingCountsError
 from molehill.synthesis.transforms import Support, Transform, apply_transform, restore, usual_transform
 from molehill.tables.resolution import are_multiples, resolution, round_to_unit
 
-# A value that so many records share, and up to so many more, is nobody's own; one that such a share of them has is a
+# A value counts as shared from SHARED to SHARED + MARGIN records; with at least the share OFTEN of the records it is a
 # level.
 SHARED, MARGIN, OFTEN = 10.0, 10.0, 0.02
-# Bins of a number, the least mass of each, and shares of the records beyond which further ones begin.
+# Maximum number of bins, minimum number of records of each, and tail probabilities of additional outer bins.
 MOST_BINS, LEAST_IN_BIN, OUTERMOST = 50, 20.0, (0.005, 0.01, 0.015)
-# A distance of an outermost bin counts as at most so many times the mean of the others.
+# Limit of the largest distance in an outermost bin, as a multiple of the mean of the others.
 _FARTHEST = 5.0
-# Coarser units than that of the values: up to ten thousand times as large.
+# Number of coarser units, up to ten thousand times the unit.
 _STEPS = 8
-# An end that is a multiple of the unit but for rounding is one.
+# Tolerance for bounds that are multiples of the unit.
 _ROUNDING = 8 * np.finfo(np.float64).eps
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """How numbers are levels, and how a number is drawn within one.
+    """Levels of a number, and the distribution of values within a level.
 
-    First come the bins, then the `spikes`: values that a fiftieth of the records, and enough of them, share. Within a
-    bin a value that enough records share, a heap, is drawn as often as it was collected, and all others evenly between
-    the ends of the bin; of numbers that are written in a unit, every multiple that is neither spike nor heap as often,
-    but for multiples of coarser units, which are drawn as much more often as they were collected. The outermost bins
-    have no ends of their own, which would be the extremes of the table: distances from their inner end are exponential,
-    on a scale of logarithms or roots where the bin lies on one side of zero. They do not pass zero where no value does.
+    Levels are the bins, and then the `spikes`: shared values that at least 2% of the records have. Within a bin,
+    another shared value (a heap) is drawn as often as it was collected; other values are uniform between the bin ends
+    or, if numbers have a unit, on its multiples that are neither spikes nor heaps, with multiples of coarser units as
+    frequent as collected. The outermost bins have no outer ends, which would be the extremes of the data: distances
+    from their inner end are exponential, on a log or root scale if the bin lies on one side of zero. They do not cross
+    zero unless values do.
 
     Attributes
     ----------
     ends
-        Where the bins begin after the first.
+        Bin ends between the bins.
     spikes
-        Values that are levels.
+        Values that are levels of their own.
     heaps, heap_bins, heap_shares
-        Values that are often drawn within a bin, the bin, and the share of them in it.
+        Shared values within bins, their bins, and their shares of the bin.
     rates, scales
-        Of the two outermost bins: the exponential's rate, and the scale of its distances.
+        Of the two outermost bins: rate of the exponential distribution, and scale of the distances.
     support
-        Ends of what may be released.
+        Value range.
     unit
-        What the values are multiples of, 0 for nothing.
+        The unit of which values are multiples, 0 for none.
     sign
-        1 or -1 where no values, or too few, lie on the other side of zero, else 0. Those few count as zero.
+        1 or -1 if no values, or too few, lie on the other side of zero (these count as zero), else 0.
     steps, step_shares
-        The unit and coarser ones, and how often a value is drawn among the multiples of each.
+        The unit and coarser units, and the shares of values drawn among the multiples of each.
     bare
-        Whether no values, or too few, lie beside the spikes. Those few count as the nearest spike.
+        Whether no values, or too few, lie beside the spikes (these count as the nearest spike).
     """
 
     ends: Floats
@@ -82,16 +82,16 @@ class Grid:
 
     @property
     def bins(self) -> int:
-        """How many bins there are."""
+        """Number of bins."""
         return len(self.ends) + 1
 
     @property
     def number(self) -> int:
-        """How many levels there are."""
+        """Number of levels."""
         return self.bins + len(self.spikes)
 
     def codes(self, values: Floats) -> NDArray[np.int64]:
-        """Give the level of every value, -1 where it is missing."""
+        """Level code of every value, -1 where missing."""
         if self.sign:
             values = self.sign * np.maximum(self.sign * values, 0.0)
         codes = np.searchsorted(self.ends, values, side="right")
@@ -103,16 +103,16 @@ class Grid:
 
     @property
     def kind(self) -> tuple[Any, ...]:
-        """What can be released as it was collected, and how values are written: all but how often."""
+        """What determines which values can be released: shared values, unit, signs and steps."""
         return *np.union1d(self.spikes, self.heaps).tolist(), self.unit, self.sign, self.bare, *self.steps.tolist()
 
     def middles(self) -> Floats:
-        """A value of every level, to order them by."""
+        """A value of every level, to sort them by."""
         inner = (self.ends[1:] + self.ends[:-1]) / 2
         return np.concatenate([[-np.inf], inner, [np.inf], self.spikes])
 
     def draw(self, codes: NDArray[np.int64], random: np.random.Generator, low: Floats, high: Floats) -> Floats:
-        """Draw a value of each level, between ends of each record's own where the level has such values."""
+        """Draw a value of each record's level, within the record's bounds if the level has such values."""
         values = np.full(len(codes), np.nan)
         share, chance = random.random(len(codes)), random.random(len(codes))
         inner = (codes > 0) & (codes < self.bins - 1)
@@ -129,14 +129,14 @@ class Grid:
     def _draw_even(
         self, codes: NDArray[np.int64], share: Floats, low: Floats, high: Floats, step: NDArray[np.int64]
     ) -> Floats:
-        """Draw from bins with two ends, evenly: of numbers with a unit, among the multiples of a step that are free."""
+        """Draw uniformly from inner bins; with a unit, among the multiples of a step that are not shared values."""
         first, last = np.maximum(self.ends[codes - 1], low), np.minimum(self.ends[codes], high)
         values = first + share * (last - first)
         if not self.unit:
             return values
         even, left = values.copy(), np.ones(len(codes), dtype=bool)
         for turn in range(len(self.steps) - 1, -1, -1):
-            # Where no multiple of a step is free, the next finer one is taken; in the end any multiple of the unit.
+            # If no multiple of a step is free, the next finer step is used; finally any multiple of the unit.
             unit, mine = self.steps[turn], np.flatnonzero(left & (step >= turn))
             place, free, some = self._choose_multiple(codes[mine], share[mine], first[mine], last[mine], unit)
             found = mine[some & (free | (turn == 0))]
@@ -148,8 +148,8 @@ class Grid:
     def _choose_multiple(
         self, codes: NDArray[np.int64], share: Floats, first: Floats, last: Floats, unit: float
     ) -> tuple[Floats, Booleans, Booleans]:
-        """Choose the number of a multiple of a unit between two ends; and say whether any was free, or there."""
-        # The end of a bin belongs to the next one.
+        """Choose a multiple of a unit between two bounds; also return whether a free one, or any, exists."""
+        # The upper end of a bin belongs to the next one.
         begin = np.ceil(first / unit * (1 - np.sign(first) * _ROUNDING))
         end = np.floor(last / unit * (1 + np.sign(last) * _ROUNDING))
         ends = self.ends[codes] / unit
@@ -158,26 +158,26 @@ class Grid:
         taken = np.rint(taken[are_multiples(taken, unit)] / unit)
         before = np.searchsorted(taken, begin)
         free = end - begin + 1 - (np.searchsorted(taken, end, side="right") - before)
-        # How many multiples that are not taken lie below the one that is drawn, and then those that are.
+        # The rank among free multiples, and then among all.
         below = begin - before + np.minimum(np.floor(share * free), free - 1)
         place = below + np.searchsorted(taken - np.arange(len(taken)), below, side="right")
         place = np.where(free > 0, place, begin + np.floor(share * (end - begin + 1)))
         return place, free > 0, begin <= end
 
     def _draw_tail(self, side: int, share: Floats, low: Floats, high: Floats) -> Floats:
-        """Draw from an outermost bin: exponential distances from its inner end, cut off at the ends of the record."""
+        """Draw from an outermost bin: exponential distances from its inner end, truncated to the record's bounds."""
         scale, rate = self.scales[side > 0], self.rates[side > 0]
         inner = self.ends[-1 if side > 0 else 0]
-        # Zero is an end too, unless the bin or the record has to lie beyond it.
+        # Zero is a bound too, unless the bin or the record must lie beyond it.
         least = 0.0 if self.sign > 0 and (side > 0 or inner > 0) else -np.inf
         most = 0.0 if self.sign < 0 and (side < 0 or inner < 0) else np.inf
         ends = np.where(high >= least, np.maximum(low, least), low), np.where(low <= most, np.minimum(high, most), high)
         low, high = ends
         near = _distance(inner, np.clip(inner, low, high), scale)
         far = _distance(inner, high if side > 0 else low, scale)
-        # What lies beyond the nearest end is exponential again: nothing is lost where hardly any mass is left.
+        # The exponential distribution is memoryless, so that truncation is accurate far out in the tail.
         with np.errstate(over="ignore"):
-            # Where all values lie at the inner end, the rate is so large that a product with it may be infinite.
+            # If all values are at the inner end, the rate is very large, and products may overflow.
             beyond = np.expm1(-rate * np.maximum(far - near, 0.0))
         distance = near - np.log1p(share * beyond) / rate
         return np.clip(_step(inner, side * distance, scale), low, high)
@@ -185,7 +185,7 @@ class Grid:
     def _draw_heaps(
         self, values: Floats, codes: NDArray[np.int64], chance: Floats, low: Floats, high: Floats
     ) -> Floats:
-        """Put heaps in the place of values of their bins, by chance as often as they were collected."""
+        """Replace values by heaps of their bins, with the collected frequencies."""
         if not len(self.heaps):
             return values
         upto = np.cumsum(self.heap_shares)
@@ -196,16 +196,16 @@ class Grid:
         return np.where(found & (low <= heap) & (heap <= high), heap, values)
 
     def possible(self, low: Floats, high: Floats) -> Booleans:
-        """Which levels have a value between ends of each record's own, (records, levels)."""
+        """Which levels have values within each record's bounds, (records, levels)."""
         first = np.concatenate([[-np.inf], self.ends, self.spikes])
         last = np.concatenate([self.ends, [np.inf], self.spikes])
-        # The end of a bin belongs to the next one.
+        # The upper end of a bin belongs to the next one.
         below = np.concatenate([np.full(len(self.ends), fill_value=True), np.zeros(1 + len(self.spikes), dtype=bool)])
         reached = np.where(below, low[:, None] < last, low[:, None] <= last)
         return reached & (first <= high[:, None]) & (low <= high)[:, None]
 
     def outside(self) -> Floats:
-        """Share of every level's mass that lies outside the support."""
+        """Share of every level's probability outside the support."""
         low, high = self.support
         first, last = np.append(-np.inf, self.ends), np.append(self.ends, np.inf)
         cut = np.ones(self.bins)
@@ -235,12 +235,11 @@ def learn_grid(
     seed: int = 0,
     zero: bool = True,
 ) -> Grid:
-    """Cut numbers into levels by the weighted records; one of weight 0 has no part in it.
+    """Learn the levels of a number from the records with positive weight.
 
-    `times` is how many each record stands for, under a survey design: shares, quantiles and tails are then those of the
-    population. What is shared by enough, and what is enough for a bin, is a matter of records all the same. By `seed`
-    thresholds and ends of bins are drawn: whoever knows it knows them. `zero` says whether zero means anything: among
-    dates it is only a day.
+    With a survey, `times` are the survey weights: shares, quantiles and tails are then those of the population, while
+    minimum numbers count records. `seed` determines thresholds and bin ends, and is confidential. `zero` is whether
+    zero has a meaning; among dates it has not.
 
     Examples
     --------
@@ -255,22 +254,22 @@ def learn_grid(
         times = None if times is None else np.ones(len(values))
     own, weights = values[counted], weights[counted]
     if len(np.unique(own)) < 2 and len(np.unique(values[present])) > 1:
-        problem = f"{called} is the same for every record that counts"
-        raise NothingCountsError("weights", problem, "Give more records a weight above 0, by a larger scale or shift")
+        problem = f"{called} is the same for every record with a positive weight"
+        raise NothingCountsError("weights", problem, "Use a larger scale or shift of the weights")
     if len(np.unique(own)) < 2:
-        raise InputError("column", f"{called} is the same for every record", "Release it as it is, or drop it")
+        raise InputError("column", f"{called} is the same for every record", "Keep it unchanged, or drop it")
     unit, sign = resolution(own), _find_sign(own, weights, seed) if zero else 0
     own = sign * np.maximum(sign * own, 0.0) if sign else own
     distinct, place, records = np.unique(own, return_inverse=True, return_counts=True)
     held: Floats = np.bincount(place, weights).astype(np.float64)
-    # However much a record counts, its value is not shared because of that. A shared value is written in the unit.
+    # A record counts at most once towards a shared value. Shared values are multiples of the unit.
     shared = are_shared(distinct, np.minimum(held, records), seed)
     shared &= are_multiples(distinct, unit) if unit else True
     mass: Floats = held if times is None else np.bincount(place, weights * times[counted]).astype(np.float64)
     often = shared & (mass >= OFTEN * mass.sum())
     spikes, beside = distinct[often], np.minimum(held, records)[~often].sum()
     if often.any() and not are_shared(np.array([np.nan]), np.array([beside]), seed)[0]:
-        # Something must lie in the bins; nothing does.
+        # The bins are empty.
         reach = (spikes[-1] - spikes[0]) / 4 or max(abs(float(spikes[0])), 1.0) / 4
         reach = max(reach, np.finfo(np.float64).tiny)
         middle, none = (spikes[0] + spikes[-1]) / 2 if len(spikes) > 1 else spikes[0] + reach, np.empty(0)
@@ -312,14 +311,14 @@ def learn_grid(
     )
 
 
-# What no single record decides.
+# Decisions that no single record determines.
 
 
 def are_shared(values: Floats, records: Floats, seed: int) -> Booleans:
-    """Say which values so many records share that they may be released as they are.
+    """Which values are shared by enough records to be released as collected.
 
-    Fewer than `SHARED` are too few, `SHARED` + `MARGIN` are enough. Between these every value has a threshold of its
-    own, drawn evenly by the seed.
+    Never below `SHARED` records, always from `SHARED` + `MARGIN`; in between every value has a uniform random threshold
+    derived from the seed.
 
     Examples
     --------
@@ -333,13 +332,13 @@ def are_shared(values: Floats, records: Floats, seed: int) -> Booleans:
 
 
 def _chance(seed: int, what: str, value: float) -> float:
-    """A number between 0 and 1 that only the seed tells."""
-    # Zero has no sign.
+    """A pseudorandom number between 0 and 1, determined by the seed."""
+    # Adding 0.0 makes -0.0 equal to 0.0.
     return derive_seed(seed, what, (float(value) + 0.0).hex()) / 2.0**63
 
 
 def _find_sign(values: Floats, weights: Floats, seed: int) -> int:
-    """1 or -1 where values on the other side of zero are none, or too few to be released; else 0."""
+    """1 or -1 if there are no values, or too few, on the other side of zero; else 0."""
     sides = [values < 0, values > 0]
     below, above = (float(np.minimum(weights[side], 1.0).sum()) for side in sides)
     if are_shared(np.array([-np.inf, np.inf]), np.array([below, above]), seed).all():
@@ -348,10 +347,11 @@ def _find_sign(values: Floats, weights: Floats, seed: int) -> int:
 
 
 def _learn_steps(values: Floats, mass: Floats, records: Floats, unit: float, seed: int) -> tuple[Floats, Floats]:
-    """The unit and coarser ones that enough values are multiples of, and how often to draw among the multiples of each.
+    """The unit and coarser units with enough multiples, and the shares of values drawn among the multiples of each.
 
-    A multiple of a step s is one of a coarser step t by chance as often as s / t. So, with p_s what is asked for, the
-    share of the multiples of t is the sum of p_s over the steps from t up, and of p_s s / t over those below.
+    A multiple of a step s is a multiple of a coarser step t by chance with probability s / t. So, with p_s the required
+    shares, the share of the multiples of t is the sum of p_s over the steps from t up, plus p_s s / t over the finer
+    ones.
     """
     if not unit or not len(values):
         return np.array([unit]), np.ones(1)
@@ -371,9 +371,9 @@ def _learn_steps(values: Floats, mass: Floats, records: Floats, unit: float, see
 
 
 def _between(ends: Floats, values: Floats, seed: int) -> Floats:
-    """Move every end that is a value by chance towards the next smaller one: the same values lie on either side of it.
+    """Move every bin end that is a value to a random place between it and the next smaller value.
 
-    Zero, which tells of nobody, stays; an end that lies beyond it becomes zero where no value lies between.
+    Zero stays; an end becomes zero if no value lies between.
     """
     moved = ends.copy()
     for place, end in enumerate(ends.tolist()):
@@ -388,15 +388,15 @@ def _between(ends: Floats, values: Floats, seed: int) -> Floats:
 def _grid_ends(
     values: Floats, mass: Floats, support: Support, sign: int, *, held: Floats | None, crowned: bool, zero: bool
 ) -> Floats:
-    """Inner ends of the bins, at weighted quantiles; zero is one where values lie on both sides of it.
+    """Bin ends at weighted quantiles, and at zero if values lie on both sides of it.
 
-    `held` is how many records have each value, where `mass` is how many these stand for. `crowned` says that many share
-    the largest value.
+    `held` is the number of records of each value if `mass` is weighted by a survey. `crowned` is whether the largest
+    value is shared.
     """
     total = mass.sum() if held is None else held.sum()
     number = int(np.clip(total // LEAST_IN_BIN, 2, MOST_BINS))
     shares = set((np.arange(1, number) / number).tolist())
-    # Finer towards the ends, where values lie far apart, as long as every bin has its mass.
+    # Narrower bins in the tails, as long as every bin has enough records.
     finer = (
         OUTERMOST
         if total * OUTERMOST[0] >= LEAST_IN_BIN
@@ -406,7 +406,7 @@ def _grid_ends(
     upto = np.cumsum(mass) / mass.sum()
     ends = values[np.minimum(np.searchsorted(upto, sorted(shares)), len(values) - 1)]
     ends = np.unique(np.append(ends, [0.0] if zero and values[0] < 0 < values[-1] else []))
-    # A bin that nothing lies in has no distribution, and the largest value as its beginning would be released.
+    # No empty bins, and no bin that begins at the largest value, which would be released.
     ends = ends[(ends > values[0]) & ((ends < values[-1]) | crowned)]
     if held is not None:
         ends = _with_enough(ends, values, held)
@@ -414,22 +414,19 @@ def _grid_ends(
         return ends
     if len(values) > 1:
         return values[[len(values) // 2]]
-    # Of a single value, half of the way to zero or to an end of the support, whichever is farther.
+    # With a single value, halfway to zero or to an end of the support, whichever is farther.
     own = float(values[0])
     reach = [end for end in (*support, 0.0) if np.isfinite(end) and end != own and sign * end >= 0]
     return np.array([(own + max(reach or [own - (sign or 1)], key=lambda end: abs(end - own))) / 2])
 
 
 def _nearest(among: Floats, values: Floats) -> NDArray[np.int64]:
-    """The place of the nearest of some rising numbers."""
+    """Index of the nearest of some increasing numbers."""
     return np.searchsorted((among[1:] + among[:-1]) / 2, values)
 
 
 def _with_enough(ends: Floats, values: Floats, held: Floats) -> Floats:
-    """Leave out ends until every bin holds enough records: one that stands for many makes no bin of its own.
-
-    Zero stays an end, with few records on one side of it too.
-    """
+    """Remove bin ends until every bin has enough records; zero stays."""
     upto = np.append(0.0, np.cumsum(held))
     below = [*upto[np.searchsorted(values, ends)].tolist(), float(upto[-1])]
     kept: list[int] = []
@@ -439,7 +436,7 @@ def _with_enough(ends: Floats, values: Floats, held: Floats) -> Floats:
 
     for place, end in enumerate([*ends.tolist(), np.inf]):
         fixed = end in (0.0, np.inf)
-        # What is left before an end that stays goes with the bin before it.
+        # Remaining records before a fixed end join the previous bin.
         while fixed and kept and ends[kept[-1]] != 0 and below[place] - begun() < LEAST_IN_BIN:
             kept.pop()
         if fixed or below[place] - begun() >= LEAST_IN_BIN:
@@ -452,7 +449,7 @@ def _learn_tail(values: Floats, mass: Floats, ends: Floats, side: int) -> tuple[
     inner = ends[-1 if side > 0 else 0]
     beyond = values >= inner if side > 0 else values < inner
     scale: Transform = "identity"
-    # On one side of zero, far from it the sizes themselves grow: logarithms or roots, whichever fits them.
+    # On one side of zero: a log or root scale, whichever fits better.
     if side * inner > 0:
         scale = usual_transform(side * values[side * values > 0])
     far, held = np.abs(_distance(inner, values[beyond], scale)), mass[beyond]
@@ -464,15 +461,15 @@ def _learn_tail(values: Floats, mass: Floats, ends: Floats, side: int) -> tuple[
     total = float(far @ held)
     if total > 0:
         return float(held.sum()) / total, scale
-    # Nothing lies there, or all of it on the end, which must not be told: as far as the others lie apart.
+    # Without values beyond the end: the range of all values.
     return 1 / max(float(values[-1] - values[0]) or abs(float(inner)), np.finfo(np.float64).tiny), "identity"
 
 
 def _distance(inner: float, values: Any, scale: Transform) -> Floats:
-    """How far values lie from the inner end of an outermost bin, on its scale."""
+    """Distances from the inner end of an outermost bin, on its scale."""
     if scale == "identity":
         return np.abs(np.asarray(values) - inner)
-    # Nothing on the other side of zero is in the bin.
+    # The bin contains no values on the other side of zero.
     sizes = np.maximum(np.sign(inner) * np.asarray(values), np.finfo(np.float64).tiny)
     with np.errstate(over="ignore"):
         return np.abs(apply_transform(sizes, scale) - apply_transform(np.array([abs(inner)]), scale))

@@ -1,18 +1,18 @@
-"""What a release of a forest shows of one value: how much likelier its values are with a guess than with the truth.
+"""Attribute risk of a forest: log likelihood ratios of released values under a guess of one value to under the truth.
 
-As in `without` it is released values that are compared, leaf by leaf, and not trees. Let record i of weight a have the
-level k and come to a leaf; with a guess it has the level g, or comes to another leaf, where the guessed column is a
-predictor. Shares of the levels of a leaf are about Dirichlet, those of two levels with the parameters
+As in `without`, released values are compared leaf by leaf. Let record i of weight a have the level k in a leaf; with a
+guess it has the level g, or belongs to another leaf if the guessed variable is a predictor. The shares of two levels of
+a leaf are approximately Dirichlet with the parameters
 
     A_k + c e_k,      A_g + c e_g           with the truth
     A_k - a + c e'_k, A_g + a + c e'_g      with the guess, in the same leaf
 
-where A are the masses of the levels and e the shares in the part before, with the record as it is guessed to be. The
-numbers of both levels among the values that are drawn from the leaf are then Dirichlet-multinomial. Where the guess
-sends the record to another leaf, the one loses the record, as without it, and the other gains it. Trees multiply.
+where A are the total weights of the levels and e the shares in the parent node, under the truth or the guess. The
+counts of both levels among the values drawn from the leaf are Dirichlet-multinomial. If the guess moves the record to
+another leaf, one leaf loses the record, as without it, and the other gains it. Ratios multiply over trees.
 
-All guesses of a record are compared on the same values of a release. What is held to be the same, and what the intruder
-is told, is as in `without`. Guesses in the same bin are the same to a forest.
+All guesses of a record are compared on the same simulated values. What is held fixed, and what the intruder knows, is
+as in `without`. Guesses in the same bin are equivalent.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ import numba
 import numpy as np
 
 from molehill.arrays import Floats, Integers
-from molehill.models.forests.trees import sum_row
+from molehill.models.forests.trees import fill_counts, find_leaf, sum_row
 from molehill.models.forests.without import rising
 from molehill.runtime import in_threads, workers
 from molehill.synthesis.synthesizer import Learned
@@ -43,16 +43,16 @@ def compare_guesses(
     window: int,
     shrinkage: float,
 ) -> Floats:
-    """Simulate releases with the true values, and give the logarithm of how much likelier each guess makes them.
+    """Simulate releases with the true values, and compute their log likelihood ratios under each guess.
 
     Parameters
     ----------
     draws, learned, weights
         Of the forest.
     rows
-        The records that are asked about.
+        Rows of the records.
     guesses
-        Codes and outcome of all records, one for each guess, in which the rows have their guessed values.
+        Codes and outcome of all records, one per guess, in which the rows have their guessed values.
     places, window, releases, shrinkage
         As in `molehill.models.forests.without.compare_releases`.
 
@@ -98,11 +98,11 @@ def _simulate(
     first,
     last,
 ):
-    """Go through the trees, and draw how many values of the cells of a record's guesses are released."""
+    """Simulate, tree by tree, the numbers of released values of the cells of a record's guesses."""
     trees, guesses, releases = len(cover), len(guessed_codes), found.shape[1]
     nodes = child.shape[1]
     counts, people = np.zeros((nodes, number)), np.zeros(nodes)
-    # A cell is a level in a leaf. The first is that of the truth; a guess has one of its own, or shares one.
+    # A cell is a level in a leaf. The first is that of the truth; several guesses may share one.
     leaf, level = np.empty(guesses + 1, np.int64), np.empty(guesses + 1, np.int64)
     cell, shape = np.empty(guesses + 1, np.int64), np.empty((guesses + 1, 6))
     seen, values = np.empty(guesses + 1), np.empty(guesses + 1)
@@ -114,7 +114,7 @@ def _simulate(
             if own == 0 or outcome[i] < 0:
                 continue
             leaf[0] = find_leaf(codes[i], feature[tree], left[tree], child[tree])
-            level[0], cell[0], told = outcome[i], 0, False
+            level[0], cell[0], differs = outcome[i], 0, False
             about = (counts, feature, left, child, tree, shrinkage)
             shape[0, 0], shape[0, 1] = shares_of(codes[i], codes[i], level[0], level[0], 0.0, *about)
             for g in range(guesses):
@@ -127,14 +127,14 @@ def _simulate(
                         break
                 if cell[g + 1] == 0:
                     continue
-                told = True
-                # The cell of the guess, as it is and with the record; and that of the truth, without it.
+                differs = True
+                # The cell of the guess, without and with the record; and that of the truth, without it.
                 shape[g + 1, 0], shape[g + 1, 1] = shares_of(other, codes[i], k, level[0], 0.0, *about)
                 shape[g + 1, 2], shape[g + 1, 3] = shares_of(other, codes[i], k, level[0], own, *about)
                 shape[g + 1, 4], shape[g + 1, 5] = shares_of(codes[i], other, level[0], k, -own, *about)
-            if not told:
+            if not differs:
                 continue
-            # Every record has random numbers of its own in every tree: which thread takes it makes no difference.
+            # Every record has its own random numbers in every tree, whichever thread takes it.
             np.random.seed((seed + 7919 * place + 104729 * tree) % 2**32)
             for release in range(releases):
                 times = cover[(tree - turns[place, release]) % trees]
@@ -148,40 +148,11 @@ def _simulate(
 
 
 @numba.njit(cache=True, nogil=True)
-def fill_counts(codes, outcome, weights, feature, left, child, counts, people):
-    """Masses of the levels in every node of a tree, and records in every leaf."""
-    levels = counts.shape[1]
-    for node in range(len(child)):
-        people[node] = 0.0
-        for k in range(levels):
-            counts[node, k] = 0.0
-    for i in range(len(codes)):
-        if outcome[i] >= 0:
-            node = find_leaf(codes[i], feature, left, child)
-            counts[node, outcome[i]] += weights[i]
-            people[node] += 1
-    for node in range(len(child) - 1, -1, -1):
-        if child[node] >= 0:
-            for k in range(levels):
-                counts[node, k] = counts[child[node], k] + counts[child[node] + 1, k]
-
-
-@numba.njit(cache=True, nogil=True)
-def find_leaf(codes, feature, left, child):
-    """The leaf that a record comes to, by the number of its node."""
-    node = 0
-    while child[node] >= 0:
-        goes_left = (left[node] >> np.uint64(codes[feature[node]])) & np.uint64(1)
-        node = child[node] + (0 if goes_left else 1)
-    return node
-
-
-@numba.njit(cache=True, nogil=True)
 def shares_of(codes, others, level, other_level, change, counts, feature, left, child, tree, shrinkage):
-    """Parameter of a level in the leaf of some codes, and the sum of those of all levels there.
+    """Dirichlet parameter of a level in the leaf of some codes, and the sum over all levels there.
 
-    A record of mass `change` comes into the level there, and leaves the other level at the other codes; or the other
-    way round, if it is negative. In parts that both come to, only levels change.
+    A record of weight `change` is added to the level there, and removed from the other level at the other codes (or the
+    reverse, if it is negative). In nodes common to both, only levels change.
     """
     node, other, pull = 0, 0, 1.0
     share = 1.0 / counts.shape[1]
@@ -200,13 +171,13 @@ def shares_of(codes, others, level, other_level, change, counts, feature, left, 
         word, f = left[tree, node], feature[tree, node]
         below = child[tree, node]
         node = below + (0 if (word >> np.uint64(codes[f])) & np.uint64(1) else 1)
-        # Once apart, nodes never meet again.
+        # Separated nodes stay separated.
         other = -1 if apart else below + (0 if (word >> np.uint64(others[f])) & np.uint64(1) else 1)
 
 
 @numba.njit(cache=True, nogil=True)
 def draw_cells(leaf, cell, shape, people, times, window, seen, values):
-    """Draw how many values are released from every leaf, and of them how many of every cell."""
+    """Draw the number of values released from every leaf, and of these the number of every cell."""
     for one in range(len(leaf)):
         if cell[one] != one:
             continue
@@ -218,7 +189,7 @@ def draw_cells(leaf, cell, shape, people, times, window, seen, values):
                 break
         if fresh:
             values[one] = np.random.binomial(int(people[leaf[one]]) * times, 1.0 / window)
-        # What the cells before it of the same leaf leave to it.
+        # The remainder after previous cells of the same leaf.
         rest, still = shape[one, 1], values[one]
         for before in range(one):
             if cell[before] == before and leaf[before] == leaf[one]:
@@ -231,7 +202,7 @@ def draw_cells(leaf, cell, shape, people, times, window, seen, values):
 
 @numba.njit(cache=True, nogil=True)
 def compare_cells(shape, cell, same, seen, values):
-    """The logarithm of how much likelier the values are with a guess than with the truth."""
+    """Log likelihood ratio of the values under a guess to under the truth."""
     if same and seen[0] == 0 and seen[cell] == 0:
         return 0.0
     alpha, total, more = shape[cell, 0], shape[cell, 1], shape[cell, 2]

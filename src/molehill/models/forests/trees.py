@@ -1,7 +1,7 @@
-"""The kernels of a forest: a tree grown on masses of the records, and records taken down their trees.
+"""Compiled kernels of a forest: growing and raking trees, and predicting from them.
 
-Codes of predictors are below 64, so that a set of them is one word of the machine. Arrays are filled and added up in
-loops: Numba takes seconds to compile an assignment or an expression of whole arrays.
+Codes of predictors are below 64, so that a set of codes is a 64-bit word. Arrays are filled and summed in loops,
+because Numba takes seconds to compile expressions of whole arrays.
 """
 
 import numba
@@ -9,15 +9,15 @@ import numpy as np
 
 from molehill.sorting import order_of
 
-# Trees of a forest. Of more records fewer are grown, so that the time of a fit grows no faster than the table.
+# Number of trees: fewer for many records, so that the time of a fit grows at most linearly.
 TREES, MANY_RECORDS, FEWEST_TREES = 200, 25_000, 40
-# How often a tree goes through all predictors to lean to them. A design weight among them tells so much that three
-# sweeps bias what others tell: see benchmarks/surveys.py.
+# Raking sweeps over all predictors. With a survey weight among the predictors, three sweeps leave a bias: see
+# benchmarks/surveys.py.
 SWEEPS, UNDER_DESIGN = 3, 12
 
 
 def count_trees(records: int) -> int:
-    """Say how many trees are grown on so many records.
+    """Number of trees for a number of records.
 
     Examples
     --------
@@ -31,19 +31,19 @@ def count_trees(records: int) -> int:
 def grow_tree(
     codes, sizes, unordered, outcome, number, scores, leaf, try_most, masses, seed, shrinkage, who=None, times=None
 ):
-    """Grow one tree on masses of the records.
+    """Grow one tree on bootstrap weights of the records (`masses`).
 
-    Under a survey design a record may stand for many: `who` then says how much each counts for the least mass of a
-    part, whatever it stands for, and `times` how many it stands for. A part is shrunk by its effective number of
-    records, (sum of who times)^2 / (sum of who times^2). Without them masses say both.
+    With a survey, `who` are the records' contributions to the minimum leaf size and `times` the survey weights; a node
+    is shrunk by its effective number of records, (sum of who times)^2 / (sum of who times^2). Without a survey `masses`
+    are used for both.
 
     Returns
     -------
     feature, left, child
-        One a node: the predictor it is parted by, the codes that go to the left as a set of bits, and its left child
-        (the right one follows it); of a leaf -1, nothing, and minus its number minus 1.
+        One per node: the predictor of its split, the codes that go left as a bit set, and its left child (followed by
+        the right one); for a leaf -1, 0, and minus its number minus 1.
     shares
-        (leaves, levels): the distribution of the column in every leaf.
+        (leaves, levels): the distribution of the variable in every leaf.
     """
     np.random.seed(seed)
     records, predictors = codes.shape
@@ -52,7 +52,7 @@ def grow_tree(
     for i in range(records):
         order[i] = i
         whole += masses[i] if who is None else who[i]
-    # Every leaf has a record, however much each of them counts.
+    # Every leaf has at least one record.
     most = 3 + 2 * int(min(whole / leaf, float(records)))
     feature, child, parent = np.empty(most, np.int32), np.empty(most, np.int32), np.empty(most, np.int32)
     for v in range(most):
@@ -67,8 +67,8 @@ def grow_tree(
     held = total
     if who is not None:
         held = np.zeros(64)
-    # Of the levels that a node has, and only of these: their numbers, what they add to the entropy of a side, and
-    # whether that is to be computed again.
+    # For the levels that occur in a node: their numbers, their terms of the entropy of a side, and whether these must
+    # be recomputed.
     here, place_of, own_terms = np.empty(number, np.int64), np.full(number, -1, np.int64), np.empty(number)
     below, above, moved = np.empty(number), np.empty(number), np.empty(number, np.bool_)
     part, shuffled, plain = np.zeros(number), np.empty(predictors, np.int64), np.empty(64, np.int64)
@@ -96,7 +96,7 @@ def grow_tree(
                     own_terms[several] = counts[node, k] * np.log(counts[node, k])
                     base += own_terms[several]
                     several += 1
-            # A level by chance, to order the codes of categories by where levels have no order.
+            # A random level, by whose share the codes of categories are sorted if levels are unordered.
             limit, chosen = np.random.random() * mass, 0
             reached = counts[node, 0]
             while reached < limit and chosen < number - 1:
@@ -105,7 +105,7 @@ def grow_tree(
             best, best_feature, best_left = 1e-9, -1, np.uint64(0)
             tried = 0
             for place in range(predictors):
-                # The predictors in an order by chance, until enough of them were tried.
+                # Predictors in random order, until enough were tried.
                 other = place + np.random.randint(predictors - place)
                 shuffled[place], shuffled[other] = shuffled[other], shuffled[place]
                 f = shuffled[place]
@@ -146,7 +146,7 @@ def grow_tree(
                             else:
                                 score[code] = 0.0
                         else:
-                            # A code that is not here goes where chance sends it.
+                            # A code that does not occur here goes to a random side.
                             score[code] = np.random.random()
                     ranked = order_of(score[:size])
                 else:
@@ -171,7 +171,7 @@ def grow_tree(
                         continue
                     if counted - enough < leaf:
                         break
-                    # Masses of a survey's clusters may all be nothing on one side.
+                    # All bootstrap weights of one side may be 0 with clusters.
                     if lower <= 0 or upper <= 0:
                         continue
                     gain = -base - lower * np.log(lower) - upper * np.log(upper)
@@ -220,7 +220,7 @@ def grow_tree(
             mass = first * first / second
         for k in range(number):
             if v == 0:
-                # Whatever level there is can come, if hardly ever.
+                # Every level has a positive probability.
                 shares[v, k] = (counts[v, k] + 1.0 / number) / (mass + 1.0)
             else:
                 shares[v, k] = (counts[v, k] + shrinkage * shares[parent[v], k]) / (mass + shrinkage)
@@ -254,17 +254,17 @@ def lean_tree(
     shrinkage,
     effective=None,
 ):
-    """Find factors by which a tree leans to how the column goes together with each predictor by itself.
+    """Rake a tree to the one-way margins of every predictor, by iterative proportional fitting.
 
-    A tree parts by what tells most; what a predictor tells that only few records differ in gets lost below. For every
-    cell of a predictor (`cells`: its number by predictor and code, -1 for none) and group of levels the tree's own
-    expectation is brought to what the masses show, one predictor after the other, in some sweeps. `effective` is the
-    number of records that every cell is worth under a survey design, where that is not its mass.
+    Splits use the strongest predictors; associations with others are lost further down. For every cell of a predictor
+    (`cells`: its number by predictor and code, -1 for none) and group of levels, the tree's expectation is adjusted to
+    the weighted data, one predictor at a time, in some sweeps. `effective` is the effective number of records of every
+    cell with a survey.
 
     Returns
     -------
     lean
-        (cells, groups): what the chance of a level is multiplied by, before all are made to add up to 1.
+        (cells, groups): factors of the level probabilities, before normalization.
     """
     records, predictors = codes.shape
     leaves, levels = shares.shape
@@ -280,7 +280,7 @@ def lean_tree(
             of_leaf[one, group[k]] += shares[one, k]
     found = find_leaves(codes, feature, left, child)
     seen, of_cell = np.zeros((number, groups)), np.empty((predictors, records), np.int32)
-    # The chances of every record as they lean so far, not yet made to add up, and what they add up to.
+    # Raked probabilities of every record so far, unnormalized, and their sums.
     leaning, total = np.empty((records, groups)), np.zeros(records)
     for i in range(records):
         for f in range(predictors):
@@ -292,7 +292,7 @@ def lean_tree(
             leaning[i, g] = of_leaf[found[i], g]
             total[i] += leaning[i, g]
     if effective is not None:
-        # Masses on the scale of records, so that a cell is shrunk as by so many of them.
+        # Rescaled to effective numbers of records, which determine the shrinkage of a cell.
         for cell in range(number):
             times = effective[cell] / max(sum_row(seen, cell), 1e-300)
             for g in range(groups):
@@ -337,7 +337,7 @@ def lean_tree(
 
 @numba.njit(cache=True, nogil=True)
 def sum_row(values, row):
-    """Add up one row."""
+    """Sum of one row."""
     total = 0.0
     for value in values[row]:
         total += value
@@ -346,17 +346,14 @@ def sum_row(values, row):
 
 @numba.njit(cache=True, nogil=True)
 def walk(codes, feature, left, child, shares, lean, cells, group, chosen, chance, allowed, drawn, given):
-    """Take every record down its tree and draw a level from where it comes to, of those that are allowed.
+    """Draw a level of every record from the leaf of its tree, among the allowed levels.
 
-    `given` gets the share of the allowed levels there, 1 if these are all; where it is nothing, the level is -1.
+    `given` gets the total probability of the allowed levels; if it is 0, the level is -1.
     """
     factors, own = np.empty(lean.shape[2]), np.empty(shares.shape[2])
     for i in range(len(codes)):
-        tree, node = chosen[i], 0
-        while child[tree, node] >= 0:
-            code = np.uint64(codes[i, feature[tree, node]])
-            goes_left = (left[tree, node] >> code) & np.uint64(1)
-            node = child[tree, node] + (0 if goes_left else 1)
+        tree = chosen[i]
+        node = find_leaf(codes[i], feature[tree], left[tree], child[tree])
         for g in range(len(factors)):
             factors[g] = 1.0
         for f in range(codes.shape[1]):
@@ -383,13 +380,38 @@ def walk(codes, feature, left, child, shares, lean, cells, group, chosen, chance
 
 
 @numba.njit(cache=True, nogil=True)
+def find_leaf(codes, feature, left, child):
+    """Node number of the leaf of a record."""
+    node = 0
+    while child[node] >= 0:
+        goes_left = (left[node] >> np.uint64(codes[feature[node]])) & np.uint64(1)
+        node = child[node] + (0 if goes_left else 1)
+    return node
+
+
+@numba.njit(cache=True, nogil=True)
 def find_leaves(codes, feature, left, child):
-    """Give the leaf that every record comes to in one tree."""
+    """Leaf number of every record in one tree."""
     found = np.empty(len(codes), np.int64)
     for i in range(len(codes)):
-        node = 0
-        while child[node] >= 0:
-            goes_left = (left[node] >> np.uint64(codes[i, feature[node]])) & np.uint64(1)
-            node = child[node] + (0 if goes_left else 1)
-        found[i] = -child[node] - 1
+        found[i] = -child[find_leaf(codes[i], feature, left, child)] - 1
     return found
+
+
+@numba.njit(cache=True, nogil=True)
+def fill_counts(codes, outcome, weights, feature, left, child, counts, people):
+    """Total weights of the levels in every node of a tree, and number of records in every leaf."""
+    levels = counts.shape[1]
+    for node in range(len(child)):
+        people[node] = 0.0
+        for k in range(levels):
+            counts[node, k] = 0.0
+    for i in range(len(codes)):
+        if outcome[i] >= 0:
+            node = find_leaf(codes[i], feature, left, child)
+            counts[node, outcome[i]] += weights[i]
+            people[node] += 1
+    for node in range(len(child) - 1, -1, -1):
+        if child[node] >= 0:
+            for k in range(levels):
+                counts[node, k] = counts[child[node], k] + counts[child[node] + 1, k]

@@ -1,34 +1,30 @@
-"""What a release of a forest shows of one record: how much likelier its values are without the record than with it.
+"""Leave-one-out comparison of releases of a forest: log likelihood ratios without a record to with it.
 
-Every tree is a draw of the pseudo posterior, and twenty tables show something of two hundred trees: to whoever saw the
-trees themselves, every record would be plain. What is released are values, a few from every leaf, so it is these that
-are compared.
+Every tree is a posterior draw, and twenty datasets reflect up to two hundred trees, which would reveal every record.
+What is released are values, a few from every leaf, so these are compared.
 
-Let record i of weight a come to a leaf in which records of weight A have its level, all have B, and e is the share of
-the level in the part before. Masses are Gamma, so the share of the level in the leaf, shrunk by c, is about
+Let record i of weight a belong to a leaf in which records of total weight A have its level, all have B, and e is the
+share of the level in the parent node. Bootstrap weights are Gamma, so the share of the level in the leaf, shrunk by c,
+is approximately
 
     q ~ Beta(A + c e, B - A + c (1 - e))        with the record
     q ~ Beta(A - a + c e', B - A + c (1 - e'))  without it, e' the share without it
 
-whose ratio is q^a, the likelihood of the record, but for e. J values are drawn from the leaf in all tables, N of them
-of the level: the number is beta-binomial, and given it the other levels are as likely with the record as without. So
-the ratio of the two chances of N is that of all values of the leaf, and trees multiply. A record of a level of its own
-is still told from the others by N alone: q is nothing without it but what the leaf is shrunk to.
+with the ratio q^a, the likelihood of the record, up to e. Of J values drawn from the leaf in all datasets, N have the
+level: N is beta-binomial, and given N the other levels are equally likely with and without the record. So the ratio for
+all values of the leaf is that of the two probabilities of N, and ratios multiply over trees.
 
-Under a survey a record has a mass of mean a d and of variance s^2 (see `masses`), and a leaf is shrunk as by its
-effective number of records n: the share is (n q + c e) / (n + c), q that of the masses. With A the mass of the level, B
-of all, q = A / B and S the sums of s^2, those of the level and of all, q varies by about
+With a survey a record's bootstrap weight has mean a d and variance s^2 (see `masses`), and a leaf is shrunk by its
+effective number of records n: its share is (n q + c e) / (n + c), with q that of the weights. With A the total weight
+of the level, B of all levels, q = A / B and S the sums of s^2, q has the approximate variance
 
     ((1 - q)^2 S_level + q^2 (S_all - S_level)) / (B^2 + S_all)
 
-and the Beta is the one of that mean and variance. Masses have to be independent: where the records of a cluster share
-one, other leaves would tell of it.
+and the Beta distribution has this mean and variance. This requires independent weights, so no clusters.
 
-Held to be the same with and without the record: how the trees part, where bins end, and by how much trees lean. (What
-a tree leans by brings cells to the masses that they have, which the leaves of a cell have already.) So this is no bound
-on what a release shows. Not held to be the same is what values can be released as they are: a record without which one
-could not be is found by `find_deciding` of the forest. Whoever attacks is told of every value which tree it was drawn
-from, and how that parts: more than anybody has.
+Held fixed are the splits of the trees, the bin ends and the raking factors, so this is not an upper bound on what a
+release reveals. Records without which other values could be released are found by `find_deciding` of the forest. The
+intruder is assumed to know the tree of every value and its splits.
 """
 
 import math
@@ -41,14 +37,14 @@ import numpy as np
 
 from molehill.arrays import Floats, Integers
 from molehill.models.forests.masses import find_certain
-from molehill.models.forests.trees import sum_row
+from molehill.models.forests.trees import fill_counts, find_leaf, sum_row
 from molehill.runtime import in_threads, workers
 from molehill.synthesis.survey_fit import Survey
 from molehill.synthesis.synthesizer import Learned
 
-# Of more values than these the beta-binomial is taken by gamma functions.
+# With more values, the beta-binomial is computed by gamma functions.
 _MANY = 20
-# A share that does not vary is taken for one of so large a size.
+# Sample size that represents a share without variance.
 _SURE = 1e8
 
 
@@ -65,22 +61,22 @@ def compare_releases(
     shrinkage: float,
     survey: Survey | None = None,
 ) -> Floats:
-    """Simulate releases with every record, and give the logarithm of how much likelier each would be without it.
+    """Simulate releases with all records, and compute their log likelihood ratios without each record to with it.
 
     Parameters
     ----------
     draws, learned, weights
         Of the forest.
     rows
-        The records that are asked about.
+        Rows of the records.
     places, window
-        The first tree of every table, and from how many trees after it a table is drawn.
+        The first tree of every dataset, and the number of trees from which a dataset is drawn.
     releases
-        How many releases are simulated; each begins at a tree by chance, its tables as far apart as `places`.
+        Number of simulated releases; each starts at a random tree, its datasets spaced as `places`.
     shrinkage
-        Mass that a part is shrunk to the one before it by.
+        Prior weight of the parent's distribution.
     survey
-        What the records are from; their weights are then the risk weights alone.
+        The survey design; weights are then the risk weights alone.
 
     Returns
     -------
@@ -111,25 +107,13 @@ def compare_releases(
 
 @numba.njit(cache=True, nogil=True)
 def find_company(codes, outcome, weights, rows, feature, left, child, number, shrinkage, company):
-    """Find whom records share a leaf of a tree with.
+    """Beta parameters of the leaves of records in one tree.
 
-    `company` gets, one row a line and one column a record: alpha and beta of the share of its level with the record,
-    both without it, and how many records draw from the leaf.
+    `company` gets, one row each and one column per record: alpha and beta of the share of its level with the record,
+    both without it, and the number of records in the leaf.
     """
-    nodes, records = len(child), len(codes)
-    counts, people = np.zeros((nodes, number)), np.zeros(nodes)
-    for i in range(records):
-        if outcome[i] >= 0:
-            node = 0
-            while child[node] >= 0:
-                goes_left = (left[node] >> np.uint64(codes[i, feature[node]])) & np.uint64(1)
-                node = child[node] + (0 if goes_left else 1)
-            counts[node, outcome[i]] += weights[i]
-            people[node] += 1
-    for node in range(nodes - 1, -1, -1):
-        if child[node] >= 0:
-            for k in range(number):
-                counts[node, k] = counts[child[node], k] + counts[child[node] + 1, k]
+    counts, people = np.zeros((len(child), number)), np.zeros(len(child))
+    fill_counts(codes, outcome, weights, feature, left, child, counts, people)
     for place in range(len(rows)):
         i = rows[place]
         k, own = outcome[i], weights[i]
@@ -138,7 +122,7 @@ def find_company(codes, outcome, weights, rows, feature, left, child, number, sh
                 company[line, place] = 1.0
             company[4, place] = 0.0
             continue
-        # The part before all others: whatever level there is can come.
+        # Prior of the root: every level has a positive probability.
         share, less, pull, node = 1.0 / number, 1.0 / number, 1.0, 0
         while True:
             held, mass = counts[node, k], sum_row(counts, node)
@@ -157,9 +141,9 @@ def find_company(codes, outcome, weights, rows, feature, left, child, number, sh
 
 
 def describe_masses(weights: Floats, survey: Survey) -> Floats:
-    """Mean and variance of the mass of every record, and what its part of a design's effective number is, (3, records).
+    """Mean and variance of every record's bootstrap weight, and its term of the effective sample size, (3, records).
 
-    As `masses.draw_masses` draws them, but for what is shared by the records of a stratum.
+    As drawn by `masses.draw_masses`, without the dependence within strata.
     """
     mean = weights * survey.times
     if not survey.sandwich:
@@ -172,16 +156,13 @@ def describe_masses(weights: Floats, survey: Survey) -> Floats:
 
 @numba.njit(cache=True, nogil=True)
 def find_surveyed_company(codes, outcome, masses, rows, feature, left, child, number, shrinkage, company):
-    """Find whom records share a leaf of a tree with, as `find_company` does, where masses are those of a survey."""
+    """As `find_company`, with bootstrap weights of a survey."""
     nodes = len(child)
     counts, spreads = np.zeros((nodes, number)), np.zeros((nodes, number))
     squares, people = np.zeros(nodes), np.zeros(nodes)
     for i in range(len(codes)):
         if outcome[i] >= 0:
-            node = 0
-            while child[node] >= 0:
-                goes_left = (left[node] >> np.uint64(codes[i, feature[node]])) & np.uint64(1)
-                node = child[node] + (0 if goes_left else 1)
+            node = find_leaf(codes[i], feature, left, child)
             counts[node, outcome[i]] += masses[0, i]
             spreads[node, outcome[i]] += masses[1, i]
             squares[node] += masses[2, i]
@@ -225,10 +206,10 @@ def find_surveyed_company(codes, outcome, masses, rows, feature, left, child, nu
 
 @numba.njit(cache=True, nogil=True)
 def _simulate(company, cover, window, seed, found, first, last):
-    """Draw how many values of a record's leaves have its level, and add up the ratios of their chances."""
+    """Draw the numbers of values with a record's level in its leaves, and sum the log ratios of their probabilities."""
     trees = len(cover)
     for row in range(first, last):
-        # Every record has random numbers of its own: which thread takes it makes no difference.
+        # Every record has its own random numbers, whichever thread takes it.
         np.random.seed((seed + 7919 * row) % 2**32)
         for release in range(found.shape[1]):
             turn, logs = np.random.randint(trees), 0.0
@@ -250,16 +231,16 @@ def _simulate(company, cover, window, seed, found, first, last):
 
 @numba.njit(cache=True, nogil=True)
 def beta_binomial(alpha, beta, values, of_level):
-    """The logarithm of the chance that so many of some values have a level, but for the ways to choose them."""
+    """Log beta-binomial probability, up to the binomial coefficient."""
     return rising(alpha, of_level) + rising(beta, values - of_level) - rising(alpha + beta, values)
 
 
 @numba.njit(cache=True, nogil=True)
 def rising(start, steps):
-    """Log of start (start + 1) ... up to so many factors."""
+    """Log rising factorial: start (start + 1) ..., `steps` factors."""
     if steps > _MANY:
         return math.lgamma(start + steps) - math.lgamma(start)
-    # A logarithm of one product, or of a few where one would not fit.
+    # The logarithm of a product, split if it would overflow.
     logs, product = 0.0, 1.0
     for step in range(steps):
         product *= start + step

@@ -167,7 +167,7 @@ def list_remarks(dossier: Dossier, teller: Teller) -> list[Remark]:
         *list_findings(dossier.evaluation, dossier.scheme, teller, unreliable),
         *_remark_columns(dossier, teller),
     ]
-    touched = dossier.policies.get("alone in the pattern", 0)
+    touched = dossier.policies.get("unique in the pattern", 0)
     if touched:
         text = f"Records alone in their pattern: {teller.count(touched)}. See which policy treats them."
         remarks.append(Remark(text, "policies"))

@@ -84,9 +84,9 @@ function map(across, up, shown) {
       const [[value, low, high], [height, bottom, top]] = [right, above];
       points.push({scheme, across: value, left: low, right: high, up: height, bottom, top});
     } else if (scheme === own && right) {
-      lines.push({scheme, told, across: right[0], far: right[0] > (ends.x[0] + ends.x[1]) / 2});
+      lines.push({scheme, label: told, across: right[0], far: right[0] > (ends.x[0] + ends.x[1]) / 2});
     } else if (scheme === own && above) {
-      lines.push({scheme, told, up: above[0]});
+      lines.push({scheme, label: told, up: above[0]});
     } else {
       left.push(scheme);
     }

@@ -1,8 +1,7 @@
-"""From an engine to draws: compiled chunks of sweeps, chains on all cores, progress, checkpoints and resumption.
+"""Running the chains of an engine: compiled chunks of sweeps, parallel chains, progress, checkpoints and resumption.
 
-An `Engine` says how one chain starts and moves; this module knows nothing of models. A chunk of sweeps is compiled once
-and called again and again, so that a run can show its progress, be interrupted between chunks, and go on from its last
-checkpoint to the same bytes. What a checkpoint holds is read, and nothing is compiled before a chunk is missing.
+An `Engine` defines how a chain starts and moves. A chunk of sweeps is compiled once and called repeatedly, so that a
+run can show progress, be interrupted between chunks, and continue from its last checkpoint to the same bytes.
 
 Data are always arguments of compiled functions, never captured: a captured array would be written, with its
 confidential values, into the compile cache on disk.
@@ -29,20 +28,20 @@ from molehill.synthesis.sampling.checkpoints import DECIDING, Store, open_store,
 
 State = Any
 Pytree = Any
-# Sweeps of a chunk, and numbers of the data times sweeps: a kill costs a second or two, on large tables some ten.
+# Maximum number of sweeps per chunk, and of data values times sweeps, so that a kill loses a few seconds at most.
 LONGEST_CHUNK = 25
 LARGEST_CHUNK = 25_000_000
-# The axis along which devices share the records of a chain, and how many of them may.
+# Name of the device axis along records, and maximum number of devices per chain.
 RECORDS, MOST_SHARDS = "records", 16
-# Chunks of one chain that make a piece of work, where pieces of work run elsewhere.
+# Chunks of one chain per task on a cluster.
 STRETCH = 4
 
 
 class Sweep(NamedTuple):
-    """What one sweep of a chain gives.
+    """Result of one sweep of a chain.
 
-    `draw` maps sites to values; `functionals` maps names to vectors that do not depend on labels; `accept` is the mean
-    acceptance, `divergent` whether the trajectory broke down, `gradients` how many gradients it took.
+    `draw` maps sites to values; `functionals` maps names to label-invariant vectors; `accept` is the mean acceptance
+    probability, `divergent` whether the trajectory diverged, `gradients` the number of gradient evaluations.
     """
 
     draw: Mapping[str, jax.Array]
@@ -53,14 +52,13 @@ class Sweep(NamedTuple):
 
 
 class Engine(NamedTuple):
-    """How draws are made, one chain at a time: pure functions that can be compiled.
+    """A sampler: pure functions of one chain that can be compiled.
 
-    `start(key, inputs)` gives the state of a new chain; `sweep(state, inputs)` moves it once and gives a `Sweep`. The
-    state is a pytree of arrays and holds all that is needed to go on, its key and its tuning included. The first
-    `warmup` sweeps are for tuning and are not kept. `prepare` may turn the inputs, once and before anything is
-    compiled, into those that the other two take. Inputs are a pytree of arrays. `name` says all that decides the draws
-    beside them. `by_record` says of every one of the prepared inputs whether its first axis goes along the records, so
-    that several devices can share them; without it they cannot.
+    `start(key, inputs)` returns the initial state; `sweep(state, inputs)` moves it once and returns it with a `Sweep`.
+    The state is a pytree of arrays that contains everything needed to continue, including key and tuning. The first
+    `warmup` sweeps are not kept. `prepare` transforms the inputs, a pytree of arrays, once before compilation. `name`
+    identifies everything that determines the draws beside the inputs. `by_record` marks the prepared inputs whose first
+    axis runs over records, so that several devices can share them.
     """
 
     name: str
@@ -74,10 +72,10 @@ class Engine(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What came out of a run: arrays (chains, draws, ...), and the seconds of each stage.
+    """Result of a run: arrays (chains, draws, ...), and the seconds of each stage.
 
-    `sweeps` counts those of a chain after the warm-up, the ones that were not kept included; so does `gradients`, for
-    all chains together. `resumed` counts the chunks that a checkpoint held already.
+    `sweeps` counts the sweeps of a chain after warm-up, including those not kept; `gradients` those of all chains.
+    `resumed` counts the chunks read from a checkpoint.
     """
 
     draws: Mapping[str, np.ndarray]
@@ -105,41 +103,41 @@ def sample(
     progress: bool = True,
     title: str = "sampling",
 ) -> Run:
-    """Run the chains of an engine, on and on while they do not satisfy.
+    """Run the chains of an engine until they are long enough.
 
     Parameters
     ----------
     engine
-        How to start and move a chain.
+        The sampler.
     inputs
         The data, as a pytree of arrays.
     seed
         The same inputs, engine, seed and versions give the same draws.
     chains
-        How many; they run side by side on the cores at hand.
+        Number of chains, which run in parallel.
     shards
-        How many devices share the records of every chain; the draws are then the same but for rounding.
+        Number of devices that share the records of every chain; the draws are the same up to rounding.
     checkpoint
-        Folder to keep checkpoints in (made if need be, readable by its owner only). The same call then goes on where an
-        interrupted one stopped, and ends with the same draws.
+        Folder for checkpoints, readable by its owner only. A repeated call continues an interrupted one and ends with
+        the same draws.
     enough, patience
-        A run that is not `enough` goes on until it is twice as long, at most `patience` times. What it has so far then
-        counts as warm-up, and of the rest as many draws are kept, evenly spaced.
+        A run that is not `enough` is doubled in length, at most `patience` times. Previous draws then count as warm-up,
+        and of the rest the same number of draws is kept, evenly spaced.
     hopeless
-        Asked after a quarter and half of the draws, and before the run is made longer, with how many times as long it
-        may still become: whether that is not worth it. The run then ends with what it has.
+        Called after a quarter and half of the draws, and before the run is extended, with the factor by which it may
+        still be extended; True ends the run.
     early
-        Whether half of the draws may be `enough`.
+        Whether half of the draws can be `enough`.
     progress
-        Show a bar with the time left, if standard error is a terminal.
+        Show a progress bar if standard error is a terminal.
     title
-        What the bar calls the work.
+        Title of the progress bar.
     """
-    # LAPACK with threads of its own would fight for the cores with the chains (7 times slower with 100 predictors).
+    # LAPACK threads would compete with the chains for the cores (7 times slower with 100 predictors).
     with jax.enable_x64(new_val=True), threadpool_limits(1, user_api="blas"):
         length = _chunk_length(engine, inputs)
         _check_shards(engine, chains, shards)
-        # Sums over records that are divided otherwise are rounded otherwise.
+        # Rounding of sums depends on the number of shards.
         facts = [*_facts(engine, seed, chains, length), *([shards] if shards > 1 else [])]
         store = None if checkpoint is None else open_store(checkpoint, facts, _by_path(inputs))
         clock = _Clock()
@@ -157,7 +155,7 @@ def sample(
 
             spent, kept, done = take(engine.warmup), [], 0
             most = engine.draws << patience
-            # Whole chunks, and enough draws to tell anything at all.
+            # Whole chunks.
             quarter, half = (max(engine.draws // (share * length), 1) * length for share in (4, 2))
             looks = (quarter, half) if quarter < half < engine.draws else ()
             ends = iter((*looks, *(engine.draws << turn for turn in range(patience + 1))))
@@ -166,7 +164,7 @@ def sample(
                 kept += take(end - done)
                 done = end
                 run = _collect(kept, spent, done, clock.seconds())
-                # Asked even when it is too late to go on: the caller may want to know.
+                # Called even when the run cannot be extended: the caller may want to know.
                 judged = done >= engine.draws or (early and done == half)
                 if (judged and (enough is None or enough(run))) or done == most:
                     return run
@@ -179,7 +177,7 @@ def sample(
 
 @dataclass(frozen=True, eq=False)
 class _Chunk:
-    """The draws of a chunk that are kept, how many gradients it took, and whether a checkpoint held it already."""
+    """The kept draws of a chunk, its number of gradients, and whether it was read from a checkpoint."""
 
     arrays: Mapping[str, np.ndarray]
     gradients: int
@@ -187,7 +185,7 @@ class _Chunk:
 
 
 class _Clock:
-    """How long a run has compiled and started, and how long it has sampled, so far."""
+    """Time spent on compiling and starting, and on sampling."""
 
     def __init__(self) -> None:
         self.begun = time.perf_counter()
@@ -200,13 +198,13 @@ class _Clock:
 
 
 def _chunks(moving: "_Moving", keys: jax.Array, store: Store | None, clock: _Clock) -> Iterator[_Chunk]:
-    """Give chunk after chunk, first those of the checkpoint."""
+    """Yield chunks, first those of the checkpoint."""
     number, last = 0, None
     for content, arrays in () if store is None else read_chunks(store):
         yield _Chunk(arrays, _count_gradients(arrays), resumed=True)
         number, last = number + 1, content
     leaves = None if last is None else read_leaves(last)
-    # Devices that share the records of a chain are here.
+    # Shards run on this machine.
     moved = _move_elsewhere if is_spreading() and len(keys) > 1 and moving.shards == 1 else _move_here
     for chunk in moved(moving, keys, leaves, number, clock):
         given = [arrays for _, arrays in chunk]
@@ -221,10 +219,9 @@ def _chunks(moving: "_Moving", keys: jax.Array, store: Store | None, clock: _Clo
 
 @dataclass(frozen=True, eq=False)
 class _Moving:
-    """How a chain is moved by a chunk; compiled when it is first asked for.
+    """Moves a chain by a chunk; compiled on first use.
 
-    Chains are moved one by one, by the same code wherever they run and however many there are, so that their draws are
-    the same bytes.
+    Every chain is moved by the same compiled code, wherever it runs, so that its draws are the same bytes.
     """
 
     engine: Engine
@@ -239,49 +236,49 @@ class _Moving:
 
     @cached_property
     def alone(self) -> "_Compiled":
-        """What starts a chain, what moves it by a chunk, and the inputs of both, on one device."""
+        """The compiled functions and inputs on one device."""
         return _compile(self.engine, self.prepared, self.length)
 
     def compiled(self, chain: int) -> "_Compiled":
-        """The same for one of the chains: each has devices of its own, if several share its records."""
+        """The compiled functions and inputs of one chain, on its own devices if shards are used."""
         if self.shards == 1:
             return self.alone
         devices = jax.devices("cpu")[chain * self.shards : (chain + 1) * self.shards]
         return _compile(self.engine, self.prepared, self.length, Mesh(np.array(devices), (RECORDS,)))
 
-    def flatten(self, told: Sweep, number: int) -> dict[str, np.ndarray]:
-        """Give what is kept of the sweeps of a chunk."""
+    def flatten(self, sweeps: Sweep, number: int) -> dict[str, np.ndarray]:
+        """The kept sweeps of a chunk."""
         engine = self.engine
-        return _flatten(told, _spaced(number * self.length - engine.warmup, self.length, engine.draws))
+        return _flatten(sweeps, _spaced(number * self.length - engine.warmup, self.length, engine.draws))
 
 
-# The leaves of the state that a chunk of a chain ended in, and what it gave.
+# Leaves of the final state of a chunk, and its draws.
 _Moved = tuple[list[np.ndarray], dict[str, np.ndarray]]
 
 
 def _move_here(
     moving: _Moving, keys: jax.Array, leaves: Sequence[np.ndarray] | None, number: int, clock: "_Clock"
 ) -> Iterator[list[_Moved]]:
-    """Move all chains by chunk after chunk, side by side, from new states or from those of earlier leaves."""
+    """Yield chunks of all chains, moved in parallel, from new states or from saved leaves."""
     begun = time.perf_counter()
     compiled = [moving.compiled(chain) for chain in range(len(keys))]
-    # One after the other. Large matrices that are solved side by side are given to JAX's pool of threads, and if every
-    # thread of it held a chain that waits for them, all would wait for ever (seen with 100 predictors).
+    # Sequentially: large parallel solves use JAX's thread pool, and would deadlock if every thread of it held a chain
+    # (seen with 100 predictors).
     states = [compiled[chain].begin(key, leaves, chain) for chain, key in enumerate(keys)]
-    told: list[Any] = [None] * len(states)
+    sweeps: list[Any] = [None] * len(states)
     clock.starting = time.perf_counter() - begun
 
     def move(chain: int) -> None:
-        # What JAX is told holds in one thread only.
+        # JAX's precision setting is per thread.
         with jax.enable_x64(new_val=True):
             own = compiled[chain]
-            states[chain], told[chain] = jax.block_until_ready(own.move(states[chain], own.inputs))
+            states[chain], sweeps[chain] = jax.block_until_ready(own.move(states[chain], own.inputs))
 
     while True:
         in_threads(move, [(chain,) for chain in range(len(states))])
         yield [
             ([np.asarray(_plain(leaf)) for leaf in jax.tree.leaves(state)], moving.flatten(own, number))
-            for state, own in zip(states, told, strict=True)
+            for state, own in zip(states, sweeps, strict=True)
         ]
         number += 1
 
@@ -289,7 +286,7 @@ def _move_here(
 def _move_elsewhere(
     moving: _Moving, keys: jax.Array, leaves: Sequence[np.ndarray] | None, number: int, _clock: "_Clock"
 ) -> Iterator[list[_Moved]]:
-    """Move every chain as pieces of work of its own, some chunks at a time."""
+    """Yield chunks of all chains, each moved by its own tasks on a cluster."""
     plain = replace(moving, inputs=jax.tree.map(np.asarray, moving.inputs))
     seeds = np.asarray(jax.random.key_data(keys))
     own = [None if leaves is None else [leaf[chain : chain + 1] for leaf in leaves] for chain in range(len(keys))]
@@ -302,7 +299,7 @@ def _move_elsewhere(
 
 
 def _move_chain(moving: _Moving, seed: np.ndarray, leaves: Sequence[np.ndarray] | None, number: int) -> list[_Moved]:
-    """Move one chain by some chunks, where pieces of work run."""
+    """Move one chain by some chunks, as a task."""
     prepare_jax()
     with jax.enable_x64(new_val=True), threadpool_limits(1, user_api="blas"):
         chunks = _move_here(moving, jax.random.wrap_key_data(jnp.asarray(seed)), leaves, number, _Clock())
@@ -310,7 +307,7 @@ def _move_chain(moving: _Moving, seed: np.ndarray, leaves: Sequence[np.ndarray] 
 
 
 def _spaced(first: int, length: int, draws: int) -> slice:
-    """Which sweeps of a chunk are kept, given how many there were since the warm-up.
+    """Which sweeps of a chunk are kept, given the number of sweeps since warm-up.
 
     All of the first `draws` sweeps and of the next `draws`; every second of the `2 draws` after those, and so on.
     """
@@ -321,7 +318,7 @@ def _spaced(first: int, length: int, draws: int) -> slice:
 
 
 def _chunk_length(engine: Engine, inputs: Pytree = ()) -> int:
-    """Give the longest length that divides both stages, one function to compile: shorter where the data are large."""
+    """Length of a chunk: it divides warm-up and draws, and is shorter for large data."""
     common = math.gcd(engine.warmup, engine.draws)
     numbers = sum(np.size(leaf) for leaf in jax.tree.leaves(inputs))
     longest = min(common, LONGEST_CHUNK, max(LARGEST_CHUNK // max(numbers, 1), 1))
@@ -330,7 +327,7 @@ def _chunk_length(engine: Engine, inputs: Pytree = ()) -> int:
 
 @dataclass(frozen=True, eq=False)
 class _Compiled:
-    """What starts a chain and what moves it by a chunk, compiled; their inputs, and shape and place of a state."""
+    """Compiled functions that start and move a chain, their inputs, and shape and placement of a state."""
 
     start: Callable[[jax.Array, Pytree], State]
     move: Callable[[State, Pytree], tuple[State, Sweep]]
@@ -339,22 +336,22 @@ class _Compiled:
     place: Any = None
 
     def begin(self, key: jax.Array, leaves: Sequence[np.ndarray] | None, chain: int) -> State:
-        """Start a chain, or give the state that it had."""
+        """Start a chain, or restore its state."""
         if leaves is None:
             return jax.device_put(self.start(key, self.inputs), self.place)
         return jax.device_put(_refill(self.shape, [leaf[chain] for leaf in leaves]), self.place)
 
 
 def _compile(engine: Engine, inputs: Pytree, length: int, mesh: Mesh | None = None) -> _Compiled:
-    """Compile for one device, or for those of a mesh that share the records."""
+    """Compile for one device, or for a mesh of devices that share the records."""
 
     def start(key: jax.Array, data: Pytree) -> State:
-        # A weak type, which no later state has, would have the chunk compiled twice.
+        # Without weak types, which later states do not have and which would cause a second compilation.
         return jax.tree.map(lambda leaf: _settle(jnp.asarray(leaf)), engine.start(key, data))
 
     def move(state: State, data: Pytree) -> tuple[State, Sweep]:
         if mesh is not None and engine.by_record is not None:
-            # What could not be divided evenly where it lies.
+            # Arrays that could not be divided evenly when they were placed.
             data = jax.tree.map(lambda array, own: share_records(array) if own else array, data, along)
         return jax.lax.scan(lambda now, _: engine.sweep(now, data), state, None, length=length)
 
@@ -362,11 +359,11 @@ def _compile(engine: Engine, inputs: Pytree, length: int, mesh: Mesh | None = No
     first = jax.devices("cpu")[0] if mesh is None else mesh.devices.flat[0]
     here = jax.device_put(jax.tree.map(jnp.asarray, inputs), first)
     shape = jax.eval_shape(start, jax.random.key(0), here)
-    # Before there are threads, which would compile it once each.
+    # Compiled before threads start, which would compile it once each.
     if mesh is None:
         return _Compiled(jax.jit(start), jax.jit(move).lower(shape, here).compile(), here, shape)
     everywhere, placed = NamedSharding(mesh, PartitionSpec()), _place(engine, inputs, mesh)
-    # Within it `shards` knows of the mesh, and JAX divides the work by where the records are.
+    # `shards` reads this mesh, and JAX divides the work by the placement of the records.
     with jax.set_mesh(mesh):
         given = (everywhere, jax.tree.map(lambda array: array.sharding, placed))
         moved = jax.jit(move, in_shardings=given, out_shardings=everywhere).lower(shape, placed).compile()
@@ -381,31 +378,31 @@ def _check_shards(engine: Engine, chains: int, number: int) -> None:
     if number == 1:
         return
     if engine.by_record is None:
-        raise InputError("shards", "this model cannot share its records among devices", "Leave it out")
+        raise InputError("shards", "this model cannot share its records among devices", "Omit it")
     if not is_whole(number, 1) or number & (number - 1) or number > MOST_SHARDS:
-        problem, remedy = f"it must be a power of 2, at most {MOST_SHARDS}", "Give 2 or 4, or leave it out"
+        problem, remedy = f"it must be a power of 2, at most {MOST_SHARDS}", "Use 2 or 4, or omit it"
         raise InputError("shards", problem, remedy)
     if len(jax.devices("cpu")) < chains * number:
         problem = f"{chains} chains need {chains * number} devices, and JAX has {len(jax.devices('cpu'))}"
-        raise InputError("shards", problem, "Give fewer, or more devices to JAX (JAX_NUM_CPU_DEVICES)")
+        raise InputError("shards", problem, "Use fewer shards, or set JAX_NUM_CPU_DEVICES")
 
 
 def shards() -> int:
-    """How many devices share the records, within compiled code of an engine."""
+    """Number of devices that share the records, within compiled code of an engine."""
     return dict(jax.sharding.get_abstract_mesh().shape).get(RECORDS, 1)
 
 
 def share_records(array: jax.Array) -> jax.Array:
-    """Divide the first axis over the devices that share the records, within compiled code; JAX adds what they add."""
+    """Divide the first axis over the devices that share the records, within compiled code."""
     return array if shards() == 1 else jax.lax.with_sharding_constraint(array, PartitionSpec(RECORDS))
 
 
 def _place(engine: Engine, inputs: Pytree, mesh: Mesh) -> Pytree:
-    """Put the data where they are worked on: of what goes along the records, every device has its own."""
+    """Place the data on the devices: arrays along records are divided, others replicated."""
     assert engine.by_record is not None
     everywhere, along = (NamedSharding(mesh, PartitionSpec(*axes)) for axes in ((), (RECORDS,)))
     number, arrays = mesh.shape[RECORDS], jax.tree.map(jnp.asarray, inputs)
-    # What cannot be divided evenly here is divided within compiled code.
+    # Arrays that cannot be divided evenly are divided within compiled code.
     places = jax.tree.map(
         lambda array, own: along if own and len(array) % number == 0 else everywhere, arrays, engine.by_record(inputs)
     )
@@ -444,13 +441,13 @@ def _collect(kept: list[_Chunk], before: list[_Chunk], sweeps: int, seconds: Map
 
 
 def _facts(engine: Engine, seed: int, chains: int, length: int) -> list[Any]:
-    """All that decides the draws, and which of them a chunk holds, beside the inputs."""
+    """Everything beside the inputs that determines the draws and chunks."""
     versions = {name: version(name) for name in DECIDING}
     return [engine.name, engine.warmup, engine.draws, int(seed), chains, length, versions]
 
 
 def choose(condition: Any, yes: Any, no: Any) -> Any:
-    """Take one pytree or the other, leaf by leaf, within compiled code."""
+    """Select one of two pytrees, leaf by leaf, within compiled code."""
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b).astype(jnp.asarray(b).dtype), yes, no)
 
 
@@ -472,7 +469,7 @@ def _plain(leaf: jax.Array) -> jax.Array:
 
 
 def _refill(template: State, leaves: Sequence[np.ndarray]) -> State:
-    """Put saved leaves where those of a fresh state would be."""
+    """Restore a state from saved leaves."""
     old, shape = jax.tree.flatten(template)
     new = [
         jax.random.wrap_key_data(jnp.asarray(saved)) if _is_key(leaf) else jnp.asarray(saved, leaf.dtype)

@@ -1,4 +1,4 @@
-"""Checkpoints of a run: one file a chunk, each with its own checksum: a damaged one costs only what follows it."""
+"""Checkpoints of a run: one file per chunk, with a checksum, so that a damaged one loses only the chunks after it."""
 
 import hashlib
 import io
@@ -14,55 +14,55 @@ import numpy as np
 from molehill.errors import InputError
 from molehill.files import written_whole
 
-# Whose other version makes other draws.
+# Packages whose version determines the draws.
 DECIDING = ("molehill", "jax", "jaxlib", "numpyro", "blackjax")
 
 
 @dataclass(frozen=True)
 class Store:
-    """A folder of checkpoints, and the fingerprint of the run that they are of."""
+    """A folder of checkpoints, and the checksum of the arguments of the run."""
 
     folder: Path
     fingerprint: str
 
 
 def open_store(folder: str | Path, facts: Sequence[Any], inputs: Mapping[str, Any]) -> Store:
-    """Open the checkpoints of a run, which is named by all that decides its draws; those of another are refused."""
+    """Open the checkpoints of a run, identified by everything that determines its draws."""
     fingerprint = _fingerprint(facts, inputs)
     path = Path(folder)
     note = path / "run.json"
     with _in_folder(path):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
         if note.exists() and not _is_note(note.read_bytes()):
-            # The chunks answer for themselves: each has the fingerprint in its checksum.
+            # Every chunk has the checksum of the run in its own.
             note.rename(note.with_suffix(".damaged"))
         kept = json.loads(note.read_bytes())["fingerprint"] if note.exists() else None
     if kept is None:
         with written_whole(note, private=True, argument="checkpoint") as temporary:
             temporary.write_text(json.dumps({"fingerprint": fingerprint}))
     elif kept != fingerprint:
-        problem = f"the folder {str(path)!r} holds a run of other data, settings or versions"
-        raise InputError("checkpoint", problem, "Give another folder, or remove this one to begin anew")
+        problem = f"the folder {str(path)!r} contains a run with other data, settings or versions"
+        raise InputError("checkpoint", problem, "Use another folder, or delete this one to start again")
     return Store(path, fingerprint)
 
 
 def write_chunk(store: Store, number: int, leaves: Sequence[np.ndarray], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write what a chunk gave, and the leaves of the state that it ended in."""
+    """Write the draws of a chunk and the leaves of its final state."""
     state = {f"state/{i}": leaf for i, leaf in enumerate(leaves)}
     buffer = io.BytesIO()
     np.savez(buffer, allow_pickle=False, **state, **arrays)
     content = buffer.getvalue()
     if not store.folder.is_dir():
-        problem = f"the folder {str(store.folder)!r} is gone, which was there when the run began"
-        raise InputError("checkpoint", problem, "Begin it again, and leave the folder alone until it has ended")
+        problem = f"the folder {str(store.folder)!r} was deleted during the run"
+        raise InputError("checkpoint", problem, "Start again, and keep the folder until the run has ended")
     with written_whole(store.folder / f"chunk-{number:05}.bin", private=True, argument="checkpoint") as temporary:
         temporary.write_bytes(hashlib.sha256(content + store.fingerprint.encode()).digest() + content)
 
 
 def read_chunks(store: Store) -> Iterator[tuple[bytes, dict[str, np.ndarray]]]:
-    """Read the chunks that are there and whole, in order; set aside a damaged one and all that follow it.
+    """Read the intact chunks in order; rename a damaged one and all after it.
 
-    Of each, its content, of which `read_leaves` makes the state that it ended in, and what it gave.
+    Yields the content of each, from which `read_leaves` reads the final state, and its draws.
     """
     number = 0
     while (path := store.folder / f"chunk-{number:05}.bin").exists():
@@ -79,19 +79,19 @@ def read_chunks(store: Store) -> Iterator[tuple[bytes, dict[str, np.ndarray]]]:
 
 
 def read_leaves(content: bytes) -> list[np.ndarray]:
-    """Read the leaves of the state that a chunk ended in: only the last chunk is asked for them."""
+    """Read the leaves of the final state of a chunk."""
     with np.load(io.BytesIO(content[32:]), allow_pickle=False) as saved:
         return [saved[f"state/{i}"] for i in range(sum(name.startswith("state/") for name in saved))]
 
 
 @contextmanager
 def _in_folder(folder: Path) -> Iterator[None]:
-    """Say of which folder it is that something in it cannot be read or made."""
+    """Name the folder in errors of the operating system."""
     try:
         yield
     except OSError as error:
         problem = f"the folder {str(folder)!r} cannot be used ({error.strerror or type(error).__name__})"
-        raise InputError("checkpoint", problem, "Give another, or see to it that it can be read and written") from None
+        raise InputError("checkpoint", problem, "Use another folder, or make it readable and writable") from None
 
 
 def _fingerprint(facts: Sequence[Any], inputs: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Whether draws can be trusted: convergence of functionals that do not depend on labels."""
+"""Convergence diagnostics of label-invariant functionals: R-hat, effective sample size, divergences."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,38 +15,38 @@ HIGHEST_RHAT = 1.02
 LEAST_BULK = 200
 LEAST_TAIL = 100
 LARGEST_DIVERGENT_SHARE = 0.01
-# Functionals that must mix by themselves, before others may lie in modes that a released table does not show.
+# Share of the functionals that must mix before others may be excused by their tolerances.
 LEAST_MIXED = 0.5
 
 
 class ConvergenceWarning(UserWarning):
-    """A fit ended without converging; `draw` will refuse it."""
+    """A fit has not converged; `draw` raises an error for it."""
 
 
 @dataclass(frozen=True, eq=False)
 class Diagnostics:
-    """How well the chains of a fit agree and mix.
+    """Convergence diagnostics of a fit.
 
     Attributes
     ----------
     table
-        One row a functional: mean, sd, R-hat (rank-normalised, split), bulk and tail effective size, the Monte Carlo
-        standard error of the mean; how far `apart` the means of half chains lie, the `tolerance` for that, and whether
-        the functional `decides`. It does, unless it has not mixed, but lies within its tolerance.
+        One row per functional: mean, sd, R-hat (rank-normalized, split), bulk and tail effective sample size, Monte
+        Carlo standard error of the mean; `apart`, the range of the means of half chains; its `tolerance`; and
+        `decides`, whether the functional counts: not if it has not mixed but lies within its tolerance.
     divergent
-        Share of the trajectories that broke down.
+        Share of divergent trajectories.
     accept
-        Mean acceptance.
+        Mean acceptance probability.
     gradients
-        Gradients taken after the warm-up, by all chains.
+        Gradient evaluations after warm-up, of all chains.
     sweeps
-        Sweeps of a chain after the warm-up; more than the draws if the run had to go on, see `fit`.
+        Sweeps per chain after warm-up; more than the draws if the run was extended, see `fit`.
     seconds
         Wall time by stage.
     problems
-        What is wrong and what to do, in words; empty if the fit can be used.
+        Problems and remedies; empty if the fit can be used.
     remarks
-        What is not as it should be, but changes nothing of what is released.
+        Remarks that do not affect released datasets.
     """
 
     table: pd.DataFrame
@@ -60,36 +60,33 @@ class Diagnostics:
 
     @property
     def effective_size(self) -> float:
-        """Smallest bulk effective size over the functionals that decide and move; 0 if none does."""
+        """Smallest bulk effective sample size over the functionals that count; 0 if there is none."""
         return float(np.nan_to_num(self.table.loc[self.table["decides"], "bulk"].min()))
 
     @property
     def largest_rhat(self) -> float:
-        """Largest R-hat over the functionals that decide."""
+        """Largest R-hat over the functionals that count."""
         return float(self.table.loc[self.table["decides"], "rhat"].max())
 
     def is_hopeless(self, longer: float, effective: int) -> bool:
-        """Whether chains so many times as long would still not have the effective size.
-
-        Chains in different places have that of a few draws, however long they are.
-        """
+        """Whether chains `longer` times as long would still be too short, as chains in different modes are."""
         far = self.table["apart"] > self.table["tolerance"]
         return bool((far & (self.table["bulk"] * longer < effective)).any())
 
 
 def diagnose(run: "Run", *, tolerances: Mapping[str, float] = {}, effective: int = LEAST_BULK) -> Diagnostics:
-    """Judge the chains of a run by their functionals.
+    """Compute the convergence diagnostics of a run.
 
     Parameters
     ----------
     run
         Its functionals are (chains, draws, number).
     tolerances
-        How far apart the means of half chains may lie, by functional, so that no released table shows it: infinitely
-        for one that no table depends on, not at all for those that are not named. This counts where chains lie in
-        different modes, and at least half of the functionals mix all the same.
+        By functional, the largest range of the means of half chains that does not affect released datasets: infinite
+        for functionals that no dataset depends on, 0 for those not named. Used if chains lie in different modes, and at
+        least half of the functionals mix.
     effective
-        The least bulk effective size.
+        Required bulk effective sample size.
     """
     names, columns, allowed = [], [], []
     for name, values in run.functionals.items():
@@ -99,9 +96,9 @@ def diagnose(run: "Run", *, tolerances: Mapping[str, float] = {}, effective: int
         columns.append(flat)
     chains = np.concatenate(columns, axis=2).astype(np.float64)
     axes: dict[str, Any] = {"chain_axis": 0, "draw_axis": 1}
-    # A functional that never moves says nothing of convergence, and has no R-hat.
+    # A constant functional has no R-hat.
     moving = (chains.max(axis=(0, 1)) > chains.min(axis=(0, 1))) & np.isfinite(chains).all(axis=(0, 1))
-    # Infinite values have no mean, and chains that stand still at different places no variance within: both are told.
+    # Infinite values, and chains that are constant at different values, are reported as problems.
     with np.errstate(divide="ignore", invalid="ignore"):
         table = pd.DataFrame({"mean": chains.mean(axis=(0, 1)), "sd": chains.std(axis=(0, 1))}, index=pd.Index(names))
         measures = {
@@ -123,7 +120,7 @@ def diagnose(run: "Run", *, tolerances: Mapping[str, float] = {}, effective: int
     table["decides"] = asked & ~excused
     share = float(np.mean(run.divergent))
     modes = table.loc[moving & ~table["decides"] & (table["rhat"] > HIGHEST_RHAT), "rhat"]
-    remarks = [] if modes.empty else [_tell_modes(modes)]
+    remarks = [] if modes.empty else [_describe_modes(modes)]
     broken = table.index[np.flatnonzero(~np.isfinite(chains).all(axis=(0, 1)))]
     problems = _find_problems(table[moving & table["decides"]], share, broken, effective)
     return Diagnostics(
@@ -139,7 +136,7 @@ def diagnose(run: "Run", *, tolerances: Mapping[str, float] = {}, effective: int
 
 
 def trust_independent(functionals: Mapping[str, np.ndarray], seconds: Mapping[str, float]) -> Diagnostics:
-    """Describe draws that are independent by construction: each counts fully, and there is nothing to converge.
+    """Diagnostics of draws that are independent by construction.
 
     Parameters
     ----------
@@ -161,11 +158,9 @@ def trust_independent(functionals: Mapping[str, np.ndarray], seconds: Mapping[st
     return Diagnostics(table, 0.0, 1.0, 0, number, seconds, ())
 
 
-def _tell_modes(rhats: pd.Series) -> str:
+def _describe_modes(rhats: pd.Series) -> str:
     worst = f"R-hat of {rhats.idxmax()} is {rhats.max():.3f}"
-    return (
-        f"the chains lie in different modes ({worst}), which differ by less than the tolerances in all that is watched"
-    )
+    return f"the chains are in different modes ({worst}), which differ by less than the tolerances in all functionals"
 
 
 def _find_problems(table: pd.DataFrame, divergent: float, broken: pd.Index, effective: int) -> tuple[str, ...]:
@@ -173,17 +168,17 @@ def _find_problems(table: pd.DataFrame, divergent: float, broken: pd.Index, effe
     more = "run it longer (patience=, draws=)"
     if len(broken):
         problems.append(
-            f"{len(broken)} functionals are not finite, {broken[0]} among them: look at the data and the model, or "
-            "give a support"
+            f"{len(broken)} functionals are not finite, for example {broken[0]}: check the data and the model, or give "
+            "a value range"
         )
     elif not len(table):
-        problems.append("no chain ever moved: look at the data and the model, or narrow the priors")
+        problems.append("no chain moved: check the data and the model, or use narrower priors")
     if table[["rhat", "bulk", "tail"]].isna().any(axis=None):
-        problems.append(f"there are too few draws to judge; {more}")
+        problems.append(f"there are too few draws to assess convergence; {more}")
     if len(table) and table["rhat"].max() > HIGHEST_RHAT:
         problems.append(
             f"R-hat of {table['rhat'].idxmax()} is {table['rhat'].max():.3f}, above {HIGHEST_RHAT}: "
-            f"the chains have not come together; {more}"
+            f"the chains have not converged; {more}"
         )
     for measure, least in (("bulk", effective), ("tail", LEAST_TAIL)):
         if len(table) and table[measure].min() < least:
@@ -192,15 +187,12 @@ def _find_problems(table: pd.DataFrame, divergent: float, broken: pd.Index, effe
                 f"below {least}: {more}"
             )
     if divergent > LARGEST_DIVERGENT_SHARE:
-        problems.append(
-            f"{divergent:.1%} of the trajectories diverged: the posterior has corners that the sampler misses; use "
-            "narrower priors or fewer predictors"
-        )
+        problems.append(f"{divergent:.1%} of the trajectories diverged: use narrower priors or fewer predictors")
     return tuple(problems)
 
 
 def join_diagnostics(parts: Mapping[str, Diagnostics]) -> Diagnostics:
-    """Put the diagnostics of parts that were fitted on their own together."""
+    """Combine the diagnostics of separately fitted parts."""
     tables = {
         name: part.table.rename(index=lambda functional, name=name: f"{name}.{functional}")
         for name, part in parts.items()

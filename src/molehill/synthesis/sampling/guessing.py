@@ -1,24 +1,23 @@
-"""What another value of one record would have done to a fit, without fitting again: the attribute risk of an intruder.
+"""Attribute risk of the worst-case intruder: the posterior under another value of one record, without refitting.
 
-The intruder of Reiter, Wang and Zhang, and of Hornby and Hu, knows all other records, what this one has beside a value,
-the model, and a release; and asks which of some guesses the value is. With the guess g in the place of the true value y
-of record i, whose likelihood is raised to a_i, parameters have the density
+The intruder of Reiter, Wang and Zhang, and of Hornby and Hu, knows all other records, the other values of this one, the
+model and a release, and compares candidate values (guesses). With the guess g in place of the true value y of record i,
+whose likelihood is raised to a_i, parameters have the density
 
     p(theta | y) r_g(theta),   r_g(theta) = p(g | x_i, theta)^a_i / p(y | x_i, theta)^a_i   up to a factor,
 
-and the factor makes r_g have the mean 1 over draws of the fit. An intruder who is told the parameters that each of L
-tables was drawn from, all guesses being as likely before, finds by Bayes
+where the factor gives r_g mean 1 over the posterior draws. An intruder who knows the parameters of each of L datasets,
+with equal prior probabilities of the guesses, computes
 
     p(guess is g) proportional to r_g(theta_1) ... r_g(theta_L).
 
-Hornby and Hu's own intruder sees the tables alone, and has the mean of r_g over draws weighted by p(table | theta) for
-r_g(theta_l). A table of n records says so much of theta that hardly any draw but that which made the table counts, so
-that this mean is close to its value at one draw, and not to be trusted unless parameters are few. Who is told theta
-knows more than the tables say: the mean, over guesses that are true in turn, of what is given to the truth is no
-smaller.
+Hornby and Hu's intruder knows the datasets only, and uses the mean of r_g over draws weighted by p(dataset | theta)
+instead of r_g(theta_l). With n records, a dataset is nearly compatible only with the draw that generated it, so that
+this mean is close to its value at one draw, and unreliable unless there are few parameters. Knowing theta gives the
+intruder more information than the datasets, so that the mean probability of the truth is at least as large.
 
-The largest r_g are smoothed as in `molehill.synthesis.sampling.removal`. Held to be the same for all guesses is what
-was learned beside the parameters (centre and scale, bins), and the weights of the records.
+The largest r_g are smoothed as in `molehill.synthesis.sampling.removal`. Encodings learned from the data (centre and
+scale, bins) and weights are held fixed for all guesses.
 
 References
 ----------
@@ -42,23 +41,22 @@ from molehill.tables.table import Table, with_columns
 if TYPE_CHECKING:
     from molehill.synthesis.posterior import Posterior
 
-# Draws times records times guesses whose densities are computed, and draws at least.
+# Maximum number of draws times records times guesses, and minimum number of draws.
 _MOST, _FEWEST = 2**25, 200
 
 
 @dataclass(frozen=True, eq=False)
 class Guessing:
-    """How much likelier what one part of a fit shows is with each guess than with the truth, as logarithms.
+    """Log likelihood ratios of one part of a fit under each guess to under the truth.
 
     Attributes
     ----------
     by_draw
-        (draws, records, guesses), at draws of the parameters in the order of the chains; None where releases are
-        compared.
+        (draws, records, guesses), at the draws of the parameters; None if releases are compared.
     releases
-        (releases, records, guesses), of simulated releases; None where there are parameters to compare.
+        (releases, records, guesses), of simulated releases; None if parameters are compared.
     pareto
-        (records, guesses): the shape of the largest weights; minus infinity where nothing is weighted.
+        (records, guesses): Pareto shapes of the largest weights; minus infinity without weights.
     possible
         (records, guesses): which guesses the part does not rule out.
     """
@@ -70,7 +68,7 @@ class Guessing:
 
 
 def why_no_guess(posterior: "Posterior", column: str) -> Reason | None:
-    """Say why it cannot be told what another value of a column would do; None if it can."""
+    """The reason why the effect of other values of a variable cannot be computed; None if it can."""
     reason = why_not(posterior) or _why_ruled(posterior, column)
     if reason is not None:
         return reason
@@ -79,28 +77,27 @@ def why_no_guess(posterior: "Posterior", column: str) -> Reason | None:
         return next(filter(None, (why_no_guess(part, column) for part in posterior.parts.values())), None)
     survey = posterior.survey
     if posterior.correction is not None and posterior.correction.corrected:
-        problem = "its uncertainty was brought to that of a survey's design, and is no longer that of the likelihood"
-        return Reason(problem, "Fit without it: sandwich=False")
+        problem = "its variance is corrected for a survey design"
+        return Reason(problem, "Fit without variance correction: sandwich=False")
     if isinstance(synthesizer, DirectSynthesizer) and (
         synthesizer.compare_guesses is None or (survey is not None and not survey.plain)
     ):
-        problem = f"{synthesizer.name!r} does not say what its releases would be with another value"
-        return Reason(problem, "Give it `compare_guesses`, or fit it without a survey")
+        problem = f"{synthesizer.name!r} has no `compare_guesses`, or is fitted to a survey"
+        return Reason(problem, "Implement `compare_guesses`, or fit without a survey")
     if column in synthesizer.sensitive and posterior.learned.observed is None:
         assert isinstance(synthesizer, Synthesizer | DirectSynthesizer)
-        problem = f"{synthesizer.name!r} does not say what it would be given of other values"
-        return Reason(problem, "Give its Learned an `observed`")
+        return Reason(f"the Learned of {synthesizer.name!r} has no `observed`", "Implement it")
     return None
 
 
 def _why_ruled(posterior: "Posterior", column: str) -> Reason | None:
-    """Say that a constraint names a column: what that rules out was known before, whatever is released."""
+    """Whether an edit rule names a variable, which would rule out values without any release."""
     chain = posterior.synthesizer
     if not isinstance(chain, SequentialSynthesizer) or not any(
         column in one.columns for one in chain.rules.constraints
     ):
         return None
-    return Reason(f"a constraint names {column!r}", "Ask about a column that none names")
+    return Reason(f"an edit rule names {column!r}", "Choose a variable that no edit rule names")
 
 
 def guess_records(
@@ -113,22 +110,22 @@ def guess_records(
     releases: int,
     seed: int,
 ) -> list[Guessing]:
-    """Say for every single part of a posterior what other values of some records would do.
+    """Compute the effect of other values of some records, for every part of a posterior.
 
-    A part that is not of the column, nor has it for a predictor, says nothing of it.
+    Parts that neither synthesize the variable nor have it as a predictor are left out.
 
     Parameters
     ----------
     posterior
-        From `fit`; its tables must depend on a person's values only through parameters.
+        From `fit`; its datasets must depend on a record's values through parameters only.
     rows
-        The records, from 0 on.
+        Rows of the records, from 0.
     column
-        The column that is guessed; of all other columns the intruder knows the true values.
+        The variable to guess; the intruder knows the true values of all others.
     guesses
-        (rows, guesses): values of the column, none of them missing.
+        (rows, guesses): values of the variable, none missing.
     datasets, releases
-        Tables of a release, and how many releases to simulate, where releases are compared.
+        Datasets per release, and number of simulated releases, if releases are compared.
     seed
         Of the simulation.
     """
@@ -145,7 +142,7 @@ def guess_records(
 
 
 def _put(table: Table, rows: Integers, column: str, values: Any) -> Table:
-    """The table with other values of one column in some rows."""
+    """The dataset with other values of one variable in some rows."""
     old = table.frame[column]
     levels = values.dtype == object
     new = old.astype(object if levels else np.float64)
@@ -154,7 +151,7 @@ def _put(table: Table, rows: Integers, column: str, values: Any) -> Table:
 
 
 def _single_parts(posterior: "Posterior", powers: Floats) -> "list[tuple[Posterior, Floats]]":
-    """The parts that have parameters of their own, with what a record counts for in each that speaks of it."""
+    """The parts with their own parameters, and the exponents of records that the part applies to."""
     synthesizer, found = posterior.synthesizer, []
     if not posterior.parts:
         return [(posterior, powers)]
@@ -168,7 +165,7 @@ def _single_parts(posterior: "Posterior", powers: Floats) -> "list[tuple[Posteri
 
 
 def _depends(posterior: "Posterior", column: str) -> bool:
-    """Whether a part is of a column, or may have it for a predictor."""
+    """Whether a part synthesizes a variable or may have it as a predictor."""
     if column in posterior.synthesizer.sensitive:
         return True
     design = posterior.learned.facts.get("design")
@@ -176,7 +173,7 @@ def _depends(posterior: "Posterior", column: str) -> bool:
 
 
 def _inputs(posterior: "Posterior", column: str, table: Table) -> tuple[dict[str, Any], Booleans | None]:
-    """What a part would have been given with a guess, and which records it would have spoken of."""
+    """Inputs of a part under a guess, and the records that it would apply to."""
     learned, changed, applies = posterior.learned, dict(posterior.learned.inputs), None
     if column in posterior.synthesizer.sensitive:
         assert learned.observed is not None

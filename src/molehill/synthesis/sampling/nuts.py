@@ -1,4 +1,4 @@
-"""NUTS with Stan's warm-up as an engine, and any NumPyro model as one that it samples: always available."""
+"""NUTS with Stan's warm-up for any NumPyro model."""
 
 import hashlib
 import re
@@ -44,22 +44,22 @@ def nuts_engine(
     draws: int = 500,
     accept: float = ACCEPT,
 ) -> Engine:
-    """Make an engine of NUTS with a diagonal metric, tuned by Stan's schedule of windows.
+    """NUTS with a diagonal metric, tuned by Stan's windowed schedule.
 
     Parameters
     ----------
     log_density
-        Of a position (a pytree of unconstrained arrays), given the inputs.
+        Log density of a position (a pytree of unconstrained arrays), given the inputs.
     start
-        A position to start from.
+        Initial position.
     report
         Sites and functionals of a position.
     name, warmup, draws
         As in `Engine`.
     accept
-        Mean acceptance that the step size is tuned for: more, for smaller steps, where the posterior has corners.
+        Target acceptance probability; higher means smaller steps.
     """
-    # Here, because importing BlackJAX starts JAX, which cannot be given more devices after that.
+    # Imported here because BlackJAX initializes JAX, which fixes the number of devices.
     from blackjax.adaptation.mass_matrix import mass_matrix_adaptation  # noqa: PLC0415
     from blackjax.adaptation.step_size import dual_averaging_adaptation  # noqa: PLC0415
     from blackjax.adaptation.window_adaptation import build_schedule  # noqa: PLC0415
@@ -100,8 +100,8 @@ def nuts_engine(
         before = (state.step, state.metric, state.inverse_mass)
         step, metric, inverse_mass = choose(warm, (step, metric, inverse_mass), before)
         sites, functionals = report(chain.position, inputs)
-        told = Sweep(sites, functionals, info.acceptance_rate, info.is_divergent, info.num_integration_steps)
-        return NutsState(chain, step, metric, inverse_mass, key, state.sweep + 1), told
+        result = Sweep(sites, functionals, info.acceptance_rate, info.is_divergent, info.num_integration_steps)
+        return NutsState(chain, step, metric, inverse_mass, key, state.sweep + 1), result
 
     return Engine(name, begin, sweep, warmup, draws)
 
@@ -111,14 +111,14 @@ START_STEPS = 300
 
 
 class _Prepared(NamedTuple):
-    """The records as they are, and those that the density is computed from where these are others."""
+    """The records, and the collapsed records from which the density is computed, if any."""
 
     records: Data
     collapsed: Data | None = None
 
     @property
     def few(self) -> Data:
-        """What the density is computed from."""
+        """The records from which the density is computed."""
         return self.records if self.collapsed is None else self.collapsed
 
 
@@ -133,12 +133,11 @@ def model_engine(
     move: Callable[[Draw, Inputs], Draw] | None = None,
     collapse: Callable[[Data], Data] | None = None,
 ) -> Engine:
-    """NUTS on the unconstrained sites of the model; no value of the data is looked at here but by `collapse`.
+    """NUTS on the unconstrained sites of a model; only `collapse` looks at values of the data.
 
-    `moved` is the same model in coordinates that NUTS finds easier, with the sites of the model among its own or as
-    deterministic ones; `move` turns sites to start from into those of the moved model. `collapse` gives fewer records
-    of the same density, as `collapse_records` does, and what else the moved model takes; the functionals then take the
-    weighted log-likelihood as `likelihood`, and only look at the records that they watch.
+    `moved` is the same model in coordinates that suit NUTS better, with the sites of the model among its own or as
+    deterministic ones; `move` transforms starting values accordingly. `collapse` combines records without changing the
+    density, as `collapse_records` does; functionals then get the weighted log-likelihood as `likelihood`.
     """
     model = moved or synthesizer.model
     prepare = _prepare_once(data, collapse)
@@ -190,7 +189,7 @@ def model_engine(
 
 
 def _prepare_once(data: Data, collapse: Callable[[Data], Data] | None) -> Callable[[Data], _Prepared]:
-    """Give what prepares any data, and these only once: to look for equal records takes a while."""
+    """A function that prepares data; the result for `data` is computed once."""
 
     def prepare(given: Data) -> _Prepared:
         return _Prepared(given, None if collapse is None else collapse(given))
@@ -200,7 +199,7 @@ def _prepare_once(data: Data, collapse: Callable[[Data], Data] | None) -> Callab
 
 
 def _by_record(prepared: _Prepared) -> Any:
-    """Say which arrays the density takes a sum along: those of a row per record."""
+    """Mark the arrays with one row per record."""
     few, records = prepared.few, np.shape(prepared.few.weights)
     of_few = few._replace(
         inputs={name: np.shape(value)[:1] == records for name, value in few.inputs.items()},
@@ -213,20 +212,20 @@ def _by_record(prepared: _Prepared) -> Any:
 
 
 def _guess_sites(model: Callable[..., Any], arguments: Inputs) -> dict[str, Any]:
-    """Give a value to every latent site, also where nothing can be drawn from its prior."""
+    """Initial values of all latent sites, also for improper priors."""
     guessed = {}
     trace = handlers.trace(handlers.substitute(model, substitute_fn=init_to_uniform))
     for name, site in trace.get_trace(**arguments).items():
         if site["type"] == "sample" and not site["is_observed"]:
             if site["fn"].support.is_discrete:
-                problem = f"the latent site {name!r} is discrete, and NUTS needs continuous ones"
-                raise InputError("model", problem, "Sum it out, as with MixtureSameFamily")
+                problem = f"the latent site {name!r} is discrete, but NUTS needs continuous sites"
+                raise InputError("model", problem, "Marginalize it, for example with MixtureSameFamily")
             guessed[name] = site["value"]
     return guessed
 
 
 def _write_out(program: Any) -> str:
-    """Give a traced program as text, with a checksum of the arrays that it captured, which the text leaves out."""
+    """Text of a traced program, with a checksum of captured arrays, which the text omits."""
     digest = hashlib.sha256()
     for constant in program.consts:
         digest.update(np.asarray(constant).tobytes())
@@ -234,7 +233,7 @@ def _write_out(program: Any) -> str:
 
 
 def _climb(log_density: Callable[[Any], jax.Array], position: Any) -> Any:
-    """Climb towards the mode for a while, to start where the mass is."""
+    """Starting values from some steps of Adam towards the mode."""
     adam = optax.adam(0.05)
 
     def step(carry: Any, _: Any) -> tuple[Any, None]:
@@ -248,7 +247,7 @@ def _climb(log_density: Callable[[Any], jax.Array], position: Any) -> Any:
 
 
 def _watch_all(model: Callable[..., Any]) -> Callable[..., Mapping[str, jax.Array]]:
-    """Watch every site and the weighted log-likelihood: for a model whose labels do not switch."""
+    """Monitor every site and the weighted log-likelihood, for models without label switching."""
 
     def watch(
         sites: Draw, arguments: Inputs, weights: jax.Array, likelihood: jax.Array | None = None

@@ -1,23 +1,22 @@
-"""What taking one record out of a fit does to it, without fitting again.
+"""Effect of removing one record on a posterior, without refitting: leave-one-out importance weights.
 
 With record i, whose likelihood is raised to its weight a_i, parameters have the pseudo posterior p(theta). Without it
 they have the density
 
     p(theta) / p(y_i | x_i, theta)^a_i        up to a factor,
 
-so that draws with the record, weighted by p(y_i | x_i, theta)^-a_i, are draws without it. Their largest weights are
-smoothed by a Pareto distribution whose shape says whether they can be trusted: below .7 they can (Vehtari and others).
-Parts of a column and columns of a chain have parameters of their own: their ratios multiply.
+so that draws with the record, weighted by p(y_i | x_i, theta)^-a_i, are draws without it. The largest weights are
+smoothed by a Pareto distribution, whose shape should be below 0.7 (Vehtari and others). Parts of a synthesizer have
+separate parameters, so that their ratios multiply.
 
-Under a survey the likelihood is raised to a_i d_i, and so is what is divided by. With the correction for the design
-what is released are not the draws theta but m + (theta - m) W, with m their mean (see `molehill.synthesis.sandwich`).
-Without the record they have another mean and are widened by another matrix, m' and W'. The ratio for the parameters u
-that are released is then that of two pseudo posteriors at two places, m' + (u - m') W'^-1 without the record and
-m + (u - m) W^-1 with it.
+With a survey the exponent is a_i d_i. With variance correction, the released parameters are not the draws theta but
+m + (theta - m) W, with m their mean (see `molehill.synthesis.sandwich`). Without the record, mean and matrix are m' and
+W'. The ratio for released parameters u is then that of the pseudo posterior without the record at m' + (u - m') W'^-1
+to the pseudo posterior with it at m + (u - m) W^-1.
 
-Where a posterior is not drawn from parameters of a density, as that of a forest, the synthesizer compares releases
-itself. What was learned beside the parameters, such as centre and scale of a column, is held to be the same, and so are
-the design weights of the others: a record that is taken out stays in the design, as one that counts for nothing.
+A `DirectSynthesizer`, for example a forest, compares releases itself. Encodings learned from the data, such as centre
+and scale, and the survey weights of the other records are held fixed: a removed record stays in the design with weight
+0.
 
 References
 ----------
@@ -39,26 +38,26 @@ from molehill.synthesis.synthesizer import DirectSynthesizer, Inputs, Synthesize
 if TYPE_CHECKING:
     from molehill.synthesis.posterior import Posterior
 
-# Draws times records whose densities are computed at a time, and draws that are enough.
+# Draws times records computed at a time, and maximum number of draws used.
 _AT_ONCE, ENOUGH = 2**22, 1000
-# Records of a stratum that the masses of a forest may be taken for independent in.
+# Minimum number of records per stratum for which the bootstrap weights of a forest are treated as independent.
 _LEAST_STRATUM = 10
-# With the correction for a survey's design, draws times records times those that are taken out, and draws at least.
+# With variance correction, maximum number of draws times records times removed records, and minimum number of draws.
 _RECENTRED, _FEWEST = 2**27, 200
 
 
 @dataclass(frozen=True, eq=False)
 class Removal:
-    """How much likelier what one part of a fit shows is without each of some records than with it, as logarithms.
+    """Log likelihood ratios of one part of a fit without each of some records to with it.
 
     Attributes
     ----------
     by_draw
-        (draws, records), at draws of the parameters in the order of the chains; None where releases are compared.
+        (draws, records), at the draws of the parameters; None if releases are compared.
     releases
-        (releases, records), of simulated releases; None where there are parameters to compare.
+        (releases, records), of simulated releases; None if parameters are compared.
     pareto
-        One per record: the shape of the largest weights; minus infinity where nothing is weighted.
+        One per record: Pareto shape of the largest weights; minus infinity without weights.
     """
 
     by_draw: Floats | None
@@ -67,64 +66,58 @@ class Removal:
 
 
 class Reason(NamedTuple):
-    """Why nothing can be said, and what to do about it."""
+    """Why a result is not available, and the remedy."""
 
     problem: str
     remedy: str
 
 
 def why_not(posterior: "Posterior") -> Reason | None:
-    """Say why it cannot be told what taking out a record would do; None if it can."""
+    """The reason why the effect of removing a record cannot be computed; None if it can."""
     if posterior.options.get("component_draw") == "posterior":
-        problem = "new values look at the old ones beside the parameters"
-        return Reason(problem, "Draw by prior membership: posterior.drawing_by(component_draw='prior')")
+        problem = "components are drawn given the confidential values"
+        return Reason(problem, "Draw them from the prior: posterior.drawing_by(component_draw='prior')")
     survey, synthesizer = posterior.survey, posterior.synthesizer
     if isinstance(synthesizer, DirectSynthesizer):
         if synthesizer.compare_releases is None:
-            problem = f"{synthesizer.name!r} does not say what its releases would be without a record"
-            return Reason(problem, "Give it `compare_releases`")
+            return Reason(f"{synthesizer.name!r} has no `compare_releases`", "Implement it")
         if synthesizer.surveyed and survey is not None and survey.sandwich and not _drawn_alone(survey.sample):
-            problem = "records of a cluster, or of a small stratum of the survey, vary together"
-            return Reason(problem, "Fit without the correction for the design: sandwich=False")
+            problem = "the survey design has clusters or small strata, whose records are not independent"
+            return Reason(problem, "Fit without variance correction: sandwich=False")
     return next(filter(None, map(why_not, posterior.parts.values())), None)
 
 
 def _drawn_alone(sample: Sample) -> bool:
-    """Whether records of a survey were drawn one by one, from strata of enough of them that each varies by itself."""
+    """Whether records were drawn individually, from strata that are large enough."""
     alone = len(sample.stratum_of) == sample.records
     return alone and bool(np.bincount(sample.stratum_of).min() >= _LEAST_STRATUM)
 
 
 def spread_places(number: int, most: int) -> Integers:
-    """Of so many draws, or of more than that so many, evenly spaced, the places."""
+    """Indices of at most `most` of `number` draws, evenly spaced."""
     return np.unique(((np.arange(min(number, most)) + 0.5) * number / min(number, most)).astype(int))
 
 
 def log_contributions(posterior: "Posterior", rows: Integers, *, most: int = ENOUGH) -> Floats:
-    """Give what records add to the log pseudo posterior of a part at its draws, a_i log p(y_i | x_i, theta).
+    """Contributions of records to the log pseudo posterior at its draws, a_i log p(y_i | x_i, theta): (draws, rows).
 
     Parameters
     ----------
     posterior
-        Of one synthesizer with a density, not of a chain or composite.
+        Of a single `Synthesizer`.
     rows
-        The records, from 0 on.
+        Rows of the records, from 0.
     most
-        Of more draws so many are taken, evenly spaced.
-
-    Returns
-    -------
-    array
-        (draws, rows); 0 for a record that does not count.
+        Maximum number of draws, evenly spaced.
     """
-    # A record of weight 0 counts for nothing even where its density is zero or not a number.
+    # A record of weight 0 contributes 0 even if its density is zero or NaN.
     own = posterior.weights[rows]
     return np.where(own > 0, own * log_densities(posterior, posterior.learned.inputs, rows, most), 0.0)
 
 
 def log_densities(posterior: "Posterior", inputs: Inputs, rows: Integers, most: int) -> Floats:
-    """Give the log densities of some records at draws of a part, (draws, rows), with such inputs of its model."""
-    # Here, as below, because a forest must not wait for JAX to load.
+    """Log densities of some records at draws of a part, (draws, rows), with given inputs of its model."""
+    # Imported here and below so that forests do not load JAX.
     import jax.numpy as jnp  # noqa: PLC0415
 
     from molehill.synthesis.sandwich import log_likelihoods  # noqa: PLC0415
@@ -143,16 +136,16 @@ def log_densities(posterior: "Posterior", inputs: Inputs, rows: Integers, most: 
 
 
 def remove_records(posterior: "Posterior", rows: Integers, *, datasets: int, releases: int, seed: int) -> list[Removal]:
-    """Say for every single part of a posterior what taking out each of some records would do.
+    """Compute the effect of removing each of some records, for every part of a posterior.
 
     Parameters
     ----------
     posterior
-        From `fit`; its tables must depend on a person's values only through parameters.
+        From `fit`; its datasets must depend on a record's values through parameters only.
     rows
-        The records, from 0 on.
+        Rows of the records, from 0.
     datasets, releases
-        Tables of a release, and how many releases to simulate, where releases are compared.
+        Datasets per release, and number of simulated releases, if releases are compared.
     seed
         Of the simulation.
     """
@@ -173,24 +166,24 @@ def remove_records(posterior: "Posterior", rows: Integers, *, datasets: int, rel
 
 
 def smooth_weights(logs: Floats) -> tuple[Floats, Floats]:
-    """Smooth the largest weights, and bring them to a mean of 1.
+    """Pareto-smooth importance weights and scale them to mean 1.
 
     Parameters
     ----------
     logs
-        (draws, weights): logarithms of what the density of the draws is divided by.
+        (draws, weights): minus the logarithms of the raw weights.
 
     Returns
     -------
     smoothed
         (draws, weights): logarithms of the weights.
     shapes
-        The shape of the largest of each; minus infinity where all are the same.
+        Pareto shapes; minus infinity if all weights are equal.
     """
     smoothed, shapes = np.zeros_like(logs), np.full(logs.shape[1], -np.inf)
     moving = np.ptp(logs, axis=0) > 0
     if moving.any():
-        # It takes the logarithms of what is divided by, and gives weights that add up to 1.
+        # It takes minus the log weights, and returns weights that sum to 1.
         found, shape = array_stats.psislw(logs[:, moving], axis=0)
         smoothed[:, moving] = np.asarray(found).T + np.log(len(logs))
         shapes[moving] = shape
@@ -198,7 +191,7 @@ def smooth_weights(logs: Floats) -> tuple[Floats, Floats]:
 
 
 def _remove_corrected(posterior: "Posterior", rows: Integers) -> Floats:
-    """What the density of corrected draws is divided by without each of some records, (draws, rows)."""
+    """Minus the log ratios for draws with variance correction, (draws, rows)."""
     from molehill.synthesis.sandwich import undo_correction  # noqa: PLC0415
 
     synthesizer, survey, weights = posterior.synthesizer, posterior.survey, posterior.weights
@@ -208,7 +201,7 @@ def _remove_corrected(posterior: "Posterior", rows: Integers) -> Floats:
     places, risk = spread_places(posterior.number, most), posterior.risk_weights
     with double_precision():
         before = undo_correction(synthesizer, posterior.learned, posterior.draws, risk, survey)
-        # All draws say what the mean would be: its error is in no interval.
+        # The mean uses all draws: its error is not part of any interval.
         own = log_contributions(replace(posterior, draws=before.draws), rows, most=posterior.number)
         centres = np.exp(smooth_weights(own)[0]).T @ before.positions / len(own)
         logs, moved = np.zeros((len(places), len(rows))), before.moved[places]
@@ -238,7 +231,7 @@ def _compare(
     weights, how = (posterior.risk_weights, {"survey": survey}) if apart else (posterior.weights, {})
     found = compare(posterior.draws, posterior.learned, weights, rows, places, releases, seed, **how)
     if synthesizer.find_deciding is not None:
-        # Without such a record other values would be released, so that no release would be as likely.
+        # Without such a record other values would be released.
         deciding = synthesizer.find_deciding(posterior.table, weights, posterior.learned, rows, **how)
         found = np.where(deciding, -np.inf, found)
     return Removal(None, freeze(found), freeze(np.full(len(rows), -np.inf)))

@@ -1,4 +1,4 @@
-"""Text files of cells between separators: how a file is written is found out, and each column is settled on its own."""
+"""Delimited text files: detection of encoding, separator and quotes, reading and writing."""
 
 import codecs
 import csv as plain_csv
@@ -27,14 +27,14 @@ _PAGE = 2**16
 _LOOKED_AT = 200
 _BLOCK = 2**22
 _ROWS_AT_ONCE = 100_000
-# What a spreadsheet takes for a formula at the beginning of a cell, in both widths of East Asian characters.
+# First characters of spreadsheet formulas, in both widths of East Asian characters.
 _FORMULA = "=+\\-@\t\r\n＝＋－＠"  # noqa: RUF001
 _RUNS = rf"^('*[{_FORMULA}])"
 _MADE_INERT = rf"^'('*[{_FORMULA}])"
-# A number in quotes that needs them, for it has the separator in it.
+# Quoted numbers that contain the separator.
 _NUMBER = "[+-]?[0-9][0-9.,' \u00a0\u2009\u202f\u2019]*(?:[eE][+-]?[0-9]+)?"
 _QUOTED_NUMBER = re.compile(f'"{_NUMBER}"')
-# Letters of UTF-8: in Windows-1252 a capital with an accent, and right after it a sign that stands after no letter.
+# Letters in UTF-8, which in Windows-1252 would be an accented capital followed by a symbol.
 _LETTER = re.compile(rb"[\xc3-\xc5\xce-\xd1][\x80-\xbf]")
 _OTHER_FILES = {
     b"PK\x03\x04": "a zip archive, perhaps an Excel workbook",
@@ -61,7 +61,7 @@ def read_csv(source: Path, given: Given) -> Table:
         problem, is_other = _csv_problem(error), _not_utf8(error)
     if is_other:
         problem = _encoding_problem(source, encoding)
-    # Not chained: Arrow quotes the row that it stumbled over.
+    # Not chained: Arrow's message quotes the row.
     if given.encoding or not is_other or not _is_windows(source):
         raise problem from None
     try:
@@ -79,30 +79,30 @@ def _not_utf8(error: Exception) -> bool:
 def _csv_problem(error: Exception) -> InputError:
     if row := re.search(r"Row #(\d+): Expected", str(error)):
         problem = f"row {row[1]} (the header is row 1) has more or fewer values than the header has names"
-        return InputError("path", problem, "Correct the row, or say by which separator cells are divided")
+        return InputError("path", problem, "Correct the row, or give the separator")
     if "straddling" in str(error):
-        problem = f"a record is longer than {_BLOCK >> 20} MB, perhaps since a quote is opened and never closed"
+        problem = f"a record is longer than {_BLOCK >> 20} MB, perhaps because of an unclosed quote"
         return InputError("path", problem, "Correct the file")
     problem = "the file has no records" if "Empty CSV" in str(error) else "the file cannot be read as text in columns"
-    return InputError("path", problem, "Give a header and records, with the same separator between cells")
+    return InputError("path", problem, "The file must have a header and records with one separator")
 
 
-# Which encoding, which separator, which quotes.
+# Detection of encoding, separator and quotes.
 
 
 def _find_encoding(source: Path) -> str:
-    """Tell the encoding from the first bytes, or refuse a file that is no text."""
+    """Encoding by the first bytes; an error for files of other kinds."""
     with source.open("rb") as file:
         start = file.read(512)
     for magic, kind in _OTHER_FILES.items():
         if start.startswith(magic):
             problem = f"the file is not text: it is {kind}"
-            raise InputError("path", problem, "Give it the ending that it should have, or unpack it")
+            raise InputError("path", problem, "Rename it with the right ending, or unpack it")
     if start.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    # Without a mark at its beginning: names are mostly Latin letters, whose other byte is zero.
+    # UTF-16 without byte order mark: Latin letters have a zero byte.
     if len(start) >= 4 and start[1] == start[3] == 0 and start[0] and start[2]:
         return "utf-16-le"
     if len(start) >= 4 and start[0] == start[2] == 0 and start[1] and start[3]:
@@ -111,15 +111,15 @@ def _find_encoding(source: Path) -> str:
 
 
 def _encoding_problem(source: Path, encoding: str) -> InputError:
-    """Say in which line a file has bytes that are not of its encoding, and whether it has two."""
+    """Error with the first line that is not in the encoding of a file."""
     content = source.read_bytes()
     place = _find_damage(content, encoding)
     line = "" if place is None else f" from line {_line_of(content, place):,} on"
-    problem = f"the file holds bytes that are not {encoding}{line}"
+    problem = f"the file contains bytes that are not {encoding}{line}"
     if encoding == "utf-8" and (letter := _LETTER.search(content)):
-        problem += f", and letters of it from line {_line_of(content, letter.start()):,} on: it has two encodings"
-        return InputError("encoding", problem, "Save it in one, or say in which all lines are to be read")
-    return InputError("encoding", problem, "Say how it is encoded: latin-1, cp1252 or utf-16")
+        problem += f", and UTF-8 letters from line {_line_of(content, letter.start()):,} on: it has two encodings"
+        return InputError("encoding", problem, "Save it in one encoding, or give the encoding of all lines")
+    return InputError("encoding", problem, "Give its encoding, for example latin-1, cp1252 or utf-16")
 
 
 def _find_damage(content: bytes, encoding: str) -> int | None:
@@ -136,7 +136,7 @@ def _line_of(content: bytes, place: int) -> int:
 
 
 def _is_windows(source: Path) -> bool:
-    """Whether a file that is not UTF-8 has nothing of it, and no bytes of other encodings more than characters."""
+    """Whether a file that is not UTF-8 is probably Windows-1252."""
     content = source.read_bytes()
     text = content.decode("utf-8", errors="replace")
     damaged = text.count("\ufffd")
@@ -153,7 +153,7 @@ def _first_page(source: Path, encoding: str) -> str:
 
 
 def _records(page: str, separator: str, quote: str) -> list[list[str]]:
-    """Give the first records of a page; the last of a full page, which may be cut, is left out."""
+    """The first records of a page, without the last of a full page, which may be truncated."""
     lines = re.split(r"(?<=\n)|(?<=\r)(?!\n)", page)
     try:
         reader = plain_csv.reader(iter(lines), delimiter=separator, quotechar=quote)
@@ -169,7 +169,7 @@ def _header_and_rest(page: str, separator: str, quote: str) -> tuple[list[str], 
 
 
 def _find_separator(page: str, ending: str, quote: str) -> str:
-    """Choose the separator that divides most records as it divides the header, and of several that with most names."""
+    """The separator that splits most records like the header; of several, the one with most names."""
     best, choice = (-1.0, 0, 0), None
     for separator in SEPARATORS:
         header, rest = _header_and_rest(page, separator, quote)
@@ -179,7 +179,7 @@ def _find_separator(page: str, ending: str, quote: str) -> str:
             if (like, len(header), numbers) > best:
                 best, choice = (like, len(header), numbers), separator
     if choice is None:
-        # One name: a comma within its numbers is a decimal mark.
+        # With a single column, a comma in its numbers is a decimal mark.
         _, rest = _header_and_rest(page, "\x1f", quote)
         numbers = bool(rest) and all(re.fullmatch(r"\s*[+-]?[\d.' ]*,\d+\s*|\s*[+-]?\d+\s*", row[0]) for row in rest)
         choice = ";" if numbers and any("," in row[0] for row in rest) else ","
@@ -187,7 +187,7 @@ def _find_separator(page: str, ending: str, quote: str) -> str:
 
 
 def _find_quote(page: str) -> str:
-    """Tell single quotes from double ones: every name of the header is in them."""
+    """Quote character: single quotes if every name of the header has them."""
     header = re.split(r"[\r\n]", page, maxsplit=1)[0]
     for separator in SEPARATORS:
         names = header.split(separator)
@@ -197,8 +197,8 @@ def _find_quote(page: str) -> str:
 
 
 def _quoted(page: str, separator: str, quote: str, width: int) -> tuple[bool, list[bool]]:
-    """Tell whether all names, and of each column whether its first value, are in quotes that they do not need."""
-    # Arrow does not tell.
+    """Whether all names, and the first value of each column, are in unnecessary quotes."""
+    # Arrow does not report quotes.
     names, values = [], {}
     column, in_header = 0, True
     cut = re.escape(separator)
@@ -219,7 +219,7 @@ def _read_encoded(source: Path, given: Given, encoding: str) -> Table:
     page = _first_page(source, encoding)
     quote = _find_quote(page)
     separator = given.separator or _find_separator(page, source.suffix.lower(), quote)
-    # Before anything is said that names a column.
+    # Before any error that shows a name.
     header, rest = _header_and_rest(page, separator, quote)
     check_width(len(header), "path")
     check_header(header, rest)
@@ -228,12 +228,12 @@ def _read_encoded(source: Path, given: Given, encoding: str) -> Table:
     named, quoted = _quoted(page, separator, quote, arrow.num_columns)
     everything = named and all(quoted) and not any(column.null_count for column in arrow.columns)
     if len(arrow) and "\n" in (arrow.columns[-1][-1].as_py() or "") and source.read_bytes().count(b'"') % 2:
-        problem = "a quote is opened and never closed, which swallows the records after it"
+        problem = "a quote is never closed, so that the following records are lost"
         raise InputError("path", problem, "Close the quote")
     text = {name: _cells(arrow[name], blank=everything) for name in arrow.column_names}
     for name, column in text.items():
         check_digits(column, name)
-    # In quotes numbers are codes, but a date is a date.
+    # Quoted numbers are codes, quoted dates are dates.
     codes = {name: text[name] for name, by_quotes in zip(text, quoted, strict=True) if by_quotes and not everything}
     bare = {name: column for name, column in text.items() if name not in codes}
     settled = settle(bare, decimal=given.decimal, thousands=given.thousands, separator=separator)
@@ -246,8 +246,8 @@ def _read_encoded(source: Path, given: Given, encoding: str) -> Table:
 
 
 def _read_text(source: Path, dialect: Dialect) -> pa.Table:
-    """Read all columns as text, missing where nothing or a word for nothing stands without quotes."""
-    # Closed at once: it reads ahead in a thread of its own.
+    """Read all columns as text, with nulls for unquoted empty cells and words for missing."""
+    # Closed at once: it reads ahead in its own thread.
     with _csv_reader(source, dialect, ()) as reader:
         names = reader.schema.names
     tidy = [_inert_back(tidy_name(name)) for name in names]
@@ -258,7 +258,7 @@ def _read_text(source: Path, dialect: Dialect) -> pa.Table:
 
 def _csv_reader(source: Path, dialect: Dialect, names: Sequence[str]) -> csv.CSVStreamingReader:
     encoding = "utf8" if dialect.encoding in ("utf-8", "utf-8-sig") else dialect.encoding
-    # A single thread, for only then Arrow knows the number of a row that does not fit.
+    # A single thread, so that errors have row numbers.
     return csv.open_csv(
         source,
         csv.ReadOptions(use_threads=False, encoding=encoding, block_size=_BLOCK),
@@ -273,12 +273,12 @@ def _csv_reader(source: Path, dialect: Dialect, names: Sequence[str]) -> csv.CSV
 
 
 def _cells(column: pa.ChunkedArray, *, blank: bool) -> pa.ChunkedArray:
-    """Give the cells of a column; where all of a file is quoted, an empty one may be a missing number."""
+    """The cells of a column; if the whole file is quoted, empty cells are null."""
     return pc.if_else(pc.equal(column, ""), pa.scalar(None, pa.string()), column) if blank else column
 
 
 def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Give a column of text as it was before it was made inert; one that is missing throughout is no text."""
+    """A column of text without the apostrophes of `write_csv`; all-null columns become floats."""
     if column.null_count == len(column):
         return column.cast(pa.float64())
     if not pc.any(pc.starts_with(column, "'")).as_py():
@@ -289,7 +289,7 @@ def _as_text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _needs_quotes(column: pa.ChunkedArray, pattern: str) -> bool:
-    """Whether all cells fit a pattern of numbers, and some would be in quotes for a comma in it."""
+    """Whether all cells are numbers by a pattern, and some contain a comma."""
     return bool(
         pc.all(pc.match_substring_regex(column, pattern)).as_py() and pc.any(pc.match_substring(column, ",")).as_py()
     )
@@ -303,31 +303,31 @@ def _inert_back(name: str) -> str:
 
 
 def write_csv(table: Table, path: Path, *, private: bool) -> None:
-    """Write a table in its dialect such that `read_csv` gives it back: text in quotes, all else bare.
+    """Write a dataset in its dialect so that `read_csv` restores it: text in quotes, all else without.
 
-    Without a dialect it is UTF-8 with commas, and tabs in a .tsv. Text that a spreadsheet would take for a formula
-    begins with an apostrophe, which `read_csv` takes away again.
+    Without a dialect, UTF-8 with commas, or tabs in a .tsv file. Text that a spreadsheet would run as a formula gets a
+    leading apostrophe, which `read_csv` removes.
     """
     dialect = replace(table.dialect or Dialect(), quote='"')
     dialect = replace(dialect, separator="\t") if path.suffix.lower() == ".tsv" else dialect
     arrow = to_arrow(table.frame)
     columns = [_as_written(arrow[name], name, dialect) for name in arrow.column_names]
-    # Arrow would quote every name; a bare one tells `read_csv` that the quotes of the values mean text.
+    # Unquoted names show `read_csv` that quoted values are text; Arrow would quote them.
     header = dialect.separator.join(_name_as_written(name) for name in arrow.column_names)
     with written_whole(path, private=private) as temporary:
         try:
-            # A file of Python's own, for its errors tell a full disk in the system's words.
+            # A Python file, whose errors describe a full disk properly.
             with temporary.open("w", encoding=dialect.encoding, newline="") as file:
                 file.write(f"{header}\n")
                 for text in _lines(columns, dialect.separator):
                     file.write(text)
         except UnicodeEncodeError:
-            problem = f"it has characters that the encoding of its file, {dialect.encoding}, does not have"
-            raise InputError("data", problem, "Write .parquet, or give the table no dialect") from None
+            problem = f"it has characters that do not exist in the encoding of its file, {dialect.encoding}"
+            raise InputError("data", problem, "Write .parquet, or use a dataset without dialect") from None
 
 
 def _lines(columns: Sequence[pa.ChunkedArray], separator: str) -> Iterator[str]:
-    # The line of a lone missing value would be empty, which does not count as a record.
+    # A line with a single missing value would be empty, and not count as a record.
     missing = "NA" if len(columns) == 1 else ""
     for start in range(0, len(columns[0]), _ROWS_AT_ONCE):
         parts = [column.slice(start, _ROWS_AT_ONCE).combine_chunks() for column in columns]
@@ -344,7 +344,7 @@ def _name_as_written(name: str) -> str:
 
 
 def _as_written(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.ChunkedArray:
-    """Give a column as the text of its cells, in quotes if they are text, missing where they are missing."""
+    """Cells of a column as text, quoted if they are text, null where missing."""
     if pa.types.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
     kind = column.type
@@ -357,18 +357,18 @@ def _as_written(column: pa.ChunkedArray, name: str, dialect: Dialect) -> pa.Chun
     if pa.types.is_null(kind) or pa.types.is_time(kind):
         return column.cast(pa.string())
     if not (pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)):
-        problem = f"the column {name!r} holds values that cannot be written as text"
-        raise InputError("data", problem, "Leave it out, or write .parquet")
+        problem = f"the column {name!r} has values that cannot be written as text"
+        raise InputError("data", problem, "Remove it, or write .parquet")
     return _text_as_written(column.cast(pa.large_string()))
 
 
 def _text_as_written(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    # Each different text once: most columns have few.
+    # Each distinct text once.
     coded: Any = pa.chunked_array([column.combine_chunks()]).chunk(0).dictionary_encode()
     text = pc.replace_substring_regex(coded.dictionary, _RUNS, r"'\1")
     quote, apostrophe, nothing = (pa.scalar(mark, pa.large_string()) for mark in ('"', "'", ""))
     if _needs_quotes(text, f"^'*{_NUMBER}$"):
-        # They would be read as numbers.
+        # Otherwise they would be read as numbers.
         text = pc.binary_join_element_wise(apostrophe, text, nothing)
     text = pc.binary_join_element_wise(quote, pc.replace_substring(text, '"', '""'), quote, nothing)
     return pa.chunked_array([text.take(coded.indices)])
@@ -378,26 +378,26 @@ def _numbers_as_written(column: pa.ChunkedArray, name: str, dialect: Dialect) ->
     column = column.cast(pa.float32()) if pa.types.is_float16(column.type) else column
     text = column.cast(pa.string())
     if pa.types.is_floating(column.type):
-        # Arrow writes 2.0 as 2: a column of nothing else would be read as whole numbers.
+        # Arrow writes 2.0 as 2, which would be read as integers.
         whole = all(pc.all(pc.match_substring_regex(part, r"^-?\d+$")).as_py() for part in (text[:100], text))
         text = pc.binary_join_element_wise(text, ".0", "") if whole else text
     if name in dialect.grouped and dialect.thousands:
         grouped = _translated(_with_thousands(text), dialect)
         read = settle({name: grouped}, separator=dialect.separator).columns[name]
-        # Marks that only the other columns of the first file could tell are left out.
+        # Separators are omitted if they would be ambiguous without the other columns.
         if read is not grouped and read.cast(pa.float64()).equals(column.cast(pa.float64())):
             return _with_quotes(grouped, dialect)
     if dialect.decimal == ".":
         return text
     if dialect.separator != ";":
-        # One more digit, where three would look like thousands.
+        # One more digit where three decimals would look like thousands.
         unsure = pc.all(pc.match_substring_regex(text, r"^-?([1-9]\d{0,2}\.\d{3}|\d{1,3})$")).as_py()
         text = pc.replace_substring_regex(text, r"(\.\d{3})$", r"\10") if unsure else text
     return _with_quotes(_translated(text, replace(dialect, thousands="")), dialect)
 
 
 def _with_thousands(text: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Write a comma between thousands."""
+    """Insert commas between thousands."""
 
     def grouped(number: str | None) -> str | None:
         parts = re.fullmatch(r"(-?)(\d+)(\.\d+)?", number or "")
@@ -407,7 +407,7 @@ def _with_thousands(text: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _translated(text: pa.ChunkedArray, dialect: Dialect) -> pa.ChunkedArray:
-    """Turn a decimal point and commas between thousands into the marks of a dialect."""
+    """Replace decimal point and commas by the marks of a dialect."""
     if dialect.thousands:
         text = pc.replace_substring(text, ",", "\0")
     if dialect.decimal == ",":
@@ -416,6 +416,6 @@ def _translated(text: pa.ChunkedArray, dialect: Dialect) -> pa.ChunkedArray:
 
 
 def _with_quotes(text: pa.ChunkedArray, dialect: Dialect) -> pa.ChunkedArray:
-    """Wrap the cells in quotes that have the separator in them."""
+    """Quote the cells that contain the separator."""
     wrapped = pc.binary_join_element_wise('"', text, '"', "")
     return pc.if_else(pc.match_substring(text, dialect.separator), wrapped, text)

@@ -1,4 +1,4 @@
-"""Excel workbooks: one sheet is one table, its first row the names of the columns."""
+"""Excel workbooks: one sheet is one dataset, with the names of columns in its first row."""
 
 import datetime
 import re
@@ -52,8 +52,8 @@ def read_excel(source: Path, given: Given) -> Table:
     except python_calamine.PasswordError:
         raise InputError("path", "the workbook is encrypted", "Save it without a password") from None
     except (python_calamine.CalamineError, OSError, ValueError):
-        # Not chained: the reader may quote a cell.
-        raise InputError("path", "the file is damaged, or no Excel workbook", "Save it anew, or as .csv") from None
+        # Not chained: the message may quote a cell.
+        raise InputError("path", "the file is damaged, or no Excel workbook", "Save it again, or as .csv") from None
     names, records = _split(rows)
     columns = {name: _column(values) for name, values in zip(names, zip(*records, strict=True), strict=True)}
     return Table(pd.DataFrame(columns))
@@ -63,28 +63,28 @@ def _check_size(source: Path) -> None:
     with source.open("rb") as file:
         office = file.read(4) == _OFFICE
     if office and source.suffix.lower() != ".xls":
-        # What a password protects is wrapped into the old kind of file.
-        problem = "the workbook is encrypted, or an old one with a new ending"
-        raise InputError("path", problem, "Save it without a password, or name it .xls")
+        # Encrypted workbooks are wrapped into the old file format.
+        problem = "the workbook is encrypted, or in the old format with a new ending"
+        raise InputError("path", problem, "Save it without a password, or rename it to .xls")
     size = 4 * source.stat().st_size
     try:
         with zipfile.ZipFile(source) as archive:
             size = sum(part.file_size for part in archive.infolist())
-            # A cell takes some ten bytes unpacked, and hundred in memory.
+            # A cell takes about ten bytes unpacked, and a hundred in memory.
             check_memory(10 * size, "path")
             for part in archive.infolist():
                 if part.filename.lower().endswith(".xml"):
                     with archive.open(part) as sheet:
                         _check_extent(sheet)
     except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError):
-        # No archive, or a damaged one, which the reader tells.
+        # Not an archive, or a damaged one, which the reader reports.
         check_memory(10 * size, "path")
 
 
 def _check_extent(sheet: IO[bytes]) -> None:
-    """Refuse a sheet that names more rows or columns than there can be, or cells so far apart that nothing holds all.
+    """Raise an error for a sheet with too many rows or columns, or an extent that does not fit into memory.
 
-    What it declares to be its extent may be wrong, and readers go by the cells.
+    The declared extent may be wrong, so the cells are examined.
     """
     rows, last, widest, rest = 0, 0, 0, b""
     while page := sheet.read(_PAGE):
@@ -98,13 +98,13 @@ def _check_extent(sheet: IO[bytes]) -> None:
         widest = max([widest, *map(_column_number, set(_CELL.findall(page)))])
         if last > _MOST_ROWS + 1 or widest > _MOST_COLUMNS:
             problem = f"it unpacks to more than the {_MOST_ROWS + 1:,} rows or {_MOST_COLUMNS:,} columns of a sheet"
-            raise InputError("path", problem, "Save it anew, or as .csv")
-        # The reader makes a cell of every place between the first and the last one.
+            raise InputError("path", problem, "Save it again, or as .csv")
+        # The reader allocates every cell of the extent.
         check_memory(_PLACE_BYTES * last * widest, "path")
 
 
 def _column_number(letters: bytes) -> int:
-    """Give the number of a column.
+    """Number of a column by its letters.
 
     Examples
     --------
@@ -126,18 +126,18 @@ def _choose_sheet(workbook: python_calamine.CalamineWorkbook, wanted: str | None
     filled = {name: workbook.get_sheet_by_name(name) for name in names}
     filled = {name: sheet for name, sheet in filled.items() if sheet.height}
     if not filled:
-        raise InputError("path", "the workbook has no records", "Give a header and records")
+        raise InputError("path", "the workbook has no records", "It needs a header and records")
     if len(filled) > 1:
         problem = f"the workbook has several sheets: {show_names(filled)}"
-        raise InputError("sheet", problem, "Name one of them")
+        raise InputError("sheet", problem, "Give the name of one")
     return next(iter(filled.values())).to_python()
 
 
 def _split(rows: list[list[Any]]) -> tuple[list[str], list[list[Any]]]:
-    """Give the names and the records, without empty rows, and without columns that have neither name nor value."""
+    """Names and records, without empty rows and columns."""
     filled = [row for row in rows if any(cell != "" for cell in row)]
     if len(filled) < 2:
-        raise InputError("path", "the sheet has no records", "Give a header and records")
+        raise InputError("path", "the sheet has no records", "It needs a header and records")
     used = [number for number in range(len(filled[0])) if any(row[number] != "" for row in filled)]
     header, *first = [[_as_text(row[number]) for number in used] for row in filled[:_LOOKED_AT]]
     check_header(header, first)
@@ -145,7 +145,7 @@ def _split(rows: list[list[Any]]) -> tuple[list[str], list[list[Any]]]:
     nameless = [str(number + 1) for number, name in zip(used, names, strict=True) if not name]
     if nameless:
         problem = f"columns without a name in the first row have values: number {', '.join(nameless[:10])}"
-        raise InputError("path", problem, "Begin the sheet with one row of names")
+        raise InputError("path", problem, "Put one row of names at the top of the sheet")
     check_unique(names, "path")
     return names, [[row[number] for number in used] for row in filled[1:]]
 
@@ -182,19 +182,19 @@ def _as_text(value: Any) -> str:
 
 
 def write_excel(table: Table, path: Path, *, private: bool) -> None:
-    """Write a table as the only sheet of a workbook: text as text, so that no formula runs, and dates as dates."""
+    """Write a dataset as a workbook with one sheet, with text as text, so that no formula runs."""
     arrow = to_arrow(table.frame)
     if arrow.num_rows > _MOST_ROWS or arrow.num_columns > _MOST_COLUMNS:
         problem = f"a sheet has at most {_MOST_ROWS:,} records and {_MOST_COLUMNS:,} columns"
         raise InputError("data", problem, "Write .csv or .parquet")
     if "" in arrow.column_names:
-        raise InputError("data", "a column has an empty name, which a sheet cannot have", "Name it")
+        raise InputError("data", "a column has an empty name", "Rename it")
     columns = {name: _check_cells(arrow[name], name) for name in arrow.column_names}
     with (
         written_whole(path, private=private) as temporary,
         xlsxwriter.Workbook(temporary, {"in_memory": True}) as workbook,
     ):
-        # The same table gives the same bytes.
+        # The same dataset gives the same bytes.
         workbook.set_properties({"created": datetime.datetime(2000, 1, 1)})
         sheet = workbook.add_worksheet("table")
         forms = {only: workbook.add_format({"num_format": form}) for only, form in _FORMS.items()}
@@ -203,7 +203,7 @@ def write_excel(table: Table, path: Path, *, private: bool) -> None:
             _write_column(sheet, number, column, forms)
 
 
-# Whether there are days only.
+# Date formats, without time of day (True) and with it.
 _FORMS = {True: "yyyy-mm-dd", False: "yyyy-mm-dd hh:mm:ss"}
 
 
@@ -223,7 +223,7 @@ def _write_column(sheet: Any, number: int, column: pa.ChunkedArray, forms: dict[
 
 
 def _check_cells(column: pa.ChunkedArray, name: str) -> pa.ChunkedArray:
-    """Give a column as text, truth, numbers or moments, or say what of it a sheet cannot hold."""
+    """A column as text, Booleans, numbers or timestamps; an error for values that a sheet cannot hold."""
     column = column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
     kind, problem = column.type, None
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):

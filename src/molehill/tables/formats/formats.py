@@ -1,4 +1,4 @@
-"""Tables, and the files they come from: CSV, Excel, Parquet, Stata, SPSS and SAS, all listed in `FORMATS`."""
+"""Reading and writing datasets: CSV, Excel, Parquet, Stata, SPSS and SAS, all listed in `FORMATS`."""
 
 import os
 import stat
@@ -24,22 +24,22 @@ _TEXT = ("encoding", "separator", "decimal", "thousands")
 
 @dataclass(frozen=True)
 class Format:
-    """How the files with one ending are read and written. To add a format is to add one of these to `FORMATS`.
+    """A file format. A new format is an entry of `FORMATS`.
 
     Attributes
     ----------
     read
-        `read(path, given) -> Table`. The file is one and can be opened; of what is `Given`, fields that `options` does
-        not name are None. A file that does not fit raises an `InputError` that shows none of its values.
+        `read(path, given) -> Table`. Fields of `given` that are not in `options` are None. Invalid files raise an
+        `InputError` without values.
     write
-        `write(table, path, *, private) -> None`. What the format cannot hold is refused with an `InputError`
-        about "data". The file is written by `written_whole`, which takes `private`. None if it cannot be written.
+        `write(table, path, *, private) -> None`, by `written_whole`; raises an `InputError` about "data" for what the
+        format cannot hold. None if the format cannot be written.
     reason
         Why it cannot be written.
     options
-        What callers may say about such a file: fields of `Given`.
+        Fields of `Given` that apply.
     instead
-        The ending that a release of such a table has if it cannot be written.
+        Ending of a release, if the format cannot be written.
     """
 
     read: Callable[[Path, Given], Table]
@@ -58,30 +58,27 @@ def read_table(
     thousands: str | None = None,
     sheet: str | None = None,
 ) -> Table:
-    r"""Read a table from a file; its ending says how: .csv, .tsv, .xlsx, .parquet, .dta, .sav, ... (see `FORMATS`).
+    r"""Read a dataset from a file, in the format of its ending: .csv, .tsv, .xlsx, .parquet, .dta, .sav and others.
 
-    Whole numbers with missing values come as pandas' Int64, also from the packages that store every
-    number with a fraction. Codes stay codes; their labels are in `value_labels`. What users of SPSS, Stata
-    or SAS declared missing arrives as missing, without the labels of such codes, and so does empty text from these
-    three and from Excel, which have no other missing text.
+    Integers with missing values have pandas' type Int64. Codes stay codes, with labels in `value_labels`. Values
+    declared missing in SPSS, Stata or SAS are missing, without labels, and so is empty text in these formats and Excel.
 
-    A text file has a header. Its separator, decimal mark, thousands mark and encoding are found out, and are in
-    `Table.dialect`. Unquoted, nothing, NA, NaN, nan, NULL, null and . are missing.
-    A column of numbers becomes numbers, except that it stays text if a value starts with 0 and a digit
-    (007 is a code), if a whole number needs more than 64 bits, or if its first value is in quotes that it does not
-    need. In a file that quotes everything, the header too, quotes say nothing: numbers are numbers then, and an empty
-    one is missing. A column of dates becomes dates: 1980-12-31, 31.12.1980, and 31/12/1980 if some day is above 12.
+    A text file needs a header. Its separator, decimal mark, thousands separator and encoding are detected, see
+    `Table.dialect`. Unquoted empty cells, NA, NaN, nan, NULL, null and . are missing. A column of numbers stays text if
+    a value has a leading zero (007 is a code), if an integer needs more than 64 bits, or if its first value is in
+    unnecessary quotes, unless the whole file including the header is quoted. Columns of dates become dates: 1980-12-31,
+    31.12.1980, and 31/12/1980 if some day is above 12.
 
     Parameters
     ----------
     path
         The file.
     encoding
-        How text is encoded. If it is not given: UTF-16 if the file begins so, UTF-8 if it is that, else Windows-1252.
+        Text encoding; detected if omitted (UTF-16, UTF-8 or Windows-1252).
     separator, decimal, thousands
-        Of a text file: what divides cells, the decimal mark, and the mark between thousands ("" for none).
+        Of a text file: separator, decimal mark, and thousands separator ("" for none); detected if omitted.
     sheet
-        Of an Excel workbook: which sheet, if several are filled.
+        Sheet of an Excel workbook, if several are filled.
 
     Examples
     --------
@@ -110,49 +107,48 @@ def read_table(
 
 
 def _check_file(source: Path) -> None:
-    """Refuse what is not a file with something in it, before anything waits for it or fills the memory."""
+    """Check that a path is a file that can be read and is not empty."""
     try:
         found = os.stat(source)  # noqa: PTH116
         if not stat.S_ISREG(found.st_mode):
             kind = "a folder" if stat.S_ISDIR(found.st_mode) else "a device, a pipe or a socket"
-            raise InputError("path", f"{str(source)!r} cannot be opened: it is {kind}", "Give a file")
+            raise InputError("path", f"{str(source)!r} cannot be opened: it is {kind}", "Give the path of a file")
         source.open("rb").close()
     except OSError as error:
         problem = f"{str(source)!r} cannot be opened ({error.strerror})"
-        raise InputError("path", problem, "Check its name and the right to read it") from None
+        raise InputError("path", problem, "Check its name and permissions") from None
     except InputError:
         raise
     except ValueError:
-        problem = f"{str(source)!r} cannot be the name of a file"
-        raise InputError("path", problem, "Leave out the character that no name can have") from None
+        problem = f"{str(source)!r} is not a valid file name"
+        raise InputError("path", problem, "Remove invalid characters") from None
     if not found.st_size:
         raise InputError("path", "the file is empty, it has no records", "Give a file with a header and records")
-    # The text, its columns, and the frame lie in memory at once.
+    # Text, columns and frame are in memory at the same time.
     check_memory(4 * found.st_size, "path")
 
 
 def write_table(data: object, path: str | Path, *, private: bool = False) -> None:
-    """Write a table to a file; its ending says how: .csv, .tsv, .xlsx, .parquet, .dta, .sav or .xpt (see `FORMATS`).
+    """Write a dataset to a file, in the format of its ending: .csv, .tsv, .xlsx, .parquet, .dta, .sav or .xpt.
 
-    The file appears whole or not at all. Reading it back gives the same values, except that: text files hold no
-    labels, and true/false as text; Excel holds no labels, 15 digits, and no difference between empty and missing text;
-    Stata, SPSS and SAS hold true/false as 1 and 0, categories
-    as their values, and no difference between empty and missing text; SPSS and SAS drop spaces at the end
-    of text. Labels longer than the format allows are cut. Stata has value labels for whole numbers only,
-    SAS transport files have none. Parquet keeps everything, categories if they are text.
+    The file is written atomically. Reading it restores the values, except that text files and Excel have no labels;
+    text files hold Booleans as text; Excel holds 15 digits; Stata, SPSS and SAS hold Booleans as 1 and 0 and categories
+    as their values; Excel, Stata, SPSS and SAS do not distinguish empty from missing text; SPSS and SAS drop trailing
+    spaces; labels are truncated to the limits of the format. Stata has value labels for integers only, SAS transport
+    files have none. Parquet keeps everything, categories if they are text.
 
-    A text file is written in the dialect that the table was read in. What a spreadsheet would run as a formula is text
-    in Excel, and begins with an apostrophe in text files, which `read_table` takes away. Categories that no record
-    has are not written, and their order is the alphabet's unless they are ordered.
+    A text file is written in the dialect of the file the dataset was read from. Text that a spreadsheet would run as a
+    formula stays text in Excel, and gets a leading apostrophe in text files, which `read_table` removes. Unused
+    categories are not written, and unordered categories are sorted.
 
     Parameters
     ----------
     data
-        The table: anything that `as_table` takes.
+        The dataset: anything that `as_table` takes.
     path
         The file. An existing one is replaced.
     private
-        Readable by its owner only: for anything at the level of records that is not to be published.
+        Readable by its owner only, for record-level content that is not published.
     """
     known = _format(path)
     if known.write is None:
@@ -162,7 +158,7 @@ def write_table(data: object, path: str | Path, *, private: bool = False) -> Non
 
 
 def released_ending(path: str | Path | None) -> str:
-    """Say how the file of a released table ends: like that of the confidential one, where such files can be written.
+    """Ending of the files of a release: that of the confidential file, if such files can be written.
 
     Examples
     --------
@@ -175,7 +171,7 @@ def released_ending(path: str | Path | None) -> str:
 
 
 def _with_plain_categories(frame: pd.DataFrame) -> pd.DataFrame:
-    """Leave out levels that no record has, and sort the others: the order in which they appeared would tell of rows."""
+    """Remove unused levels, and sort unordered ones: their order of appearance would disclose the order of rows."""
     changed = {}
     for name in frame.columns:
         if isinstance(frame[name].dtype, pd.CategoricalDtype):
@@ -191,8 +187,8 @@ def _with_plain_categories(frame: pd.DataFrame) -> pd.DataFrame:
 def _format(path: str | Path) -> Format:
     known = FORMATS.get(Path(path).suffix.lower())
     if known is None:
-        problem = f"{Path(path).name!r} does not end like a table"
-        raise InputError("path", problem, f"The endings known are {', '.join(FORMATS)}")
+        problem = f"{Path(path).name!r} has an unknown ending"
+        raise InputError("path", problem, f"Use one of {', '.join(FORMATS)}")
     return known
 
 

@@ -1,4 +1,4 @@
-"""Files of statistical packages: Stata, SPSS and SAS, with codes as values and labels beside them."""
+"""Files of Stata, SPSS and SAS, with codes as values and labels beside them."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -25,9 +25,9 @@ from molehill.tables.table import (
 
 
 def read_package(read: Callable[..., tuple[Any, Any]], source: Path, given: Given) -> Table:
-    """Read a Stata, SPSS or SAS file: codes as values, labels beside them."""
+    """Read a Stata, SPSS or SAS file."""
     try:
-        # Only asked for does pyreadstat tell which codes SPSS takes for missing.
+        # On request, pyreadstat reports the codes that SPSS declares missing.
         asked = {"user_missing": True} if read is pyreadstat.read_sav else {}
         _, notes = read(str(source), encoding=given.encoding, metadataonly=True, **asked)
         absent = notes.missing_ranges or {}
@@ -44,16 +44,16 @@ def read_package(read: Callable[..., tuple[Any, Any]], source: Path, given: Give
         LookupError,
         OverflowError,
     ):
-        # Not chained: it may quote a value.
+        # Not chained: the message may quote a value.
         ending = source.suffix.lower()
-        problem = f"the file is damaged, is not a {ending} file, or is encoded in a way that it does not say"
-        raise InputError("path", problem, "Write it anew, or give its encoding") from None
+        problem = f"the file is damaged, is not a {ending} file, or has an unknown encoding"
+        raise InputError("path", problem, "Write it again, or give its encoding") from None
     frame = pd.DataFrame({name: _as_stored(frame[name]) for name in frame.columns})
     columns = {name: label for name, label in notes.column_names_to_labels.items() if label}
     values = {}
     for name, codes in notes.variable_value_labels.items():
-        # A label of text beside numbers names one of Stata's or SAS's kinds of missing value. No record has a code that
-        # is missing, so that its label would say why somebody gave no answer, of nobody.
+        # A text label of a numeric variable names a missing value of Stata or SAS. No record has a code that is
+        # missing, so its label is not published.
         fits = str if isinstance(frame[name].dtype, pd.StringDtype) else int | float
         held = {code: label for code, label in codes.items() if isinstance(code, fits)}
         ranges = absent.get(name, ())
@@ -75,22 +75,22 @@ def _as_stored(column: pd.Series) -> pd.Series:
 
 @dataclass(frozen=True)
 class Package:
-    """What the files of a statistical package can hold, and what writes them.
+    """Limits of the files of a statistical package, and the function that writes them.
 
     Attributes
     ----------
     write
         The function of pyreadstat.
     names, rule
-        The pattern of the names that columns may have, and the same in words.
+        Pattern of allowed names, and its description.
     cases
-        Whether names may differ in case only.
+        Whether names can differ in case only.
     largest
         The largest number.
     label
-        The longest label of a column, if pyreadstat does not cut it itself.
+        Maximum length of a label, if pyreadstat does not truncate it.
     codes
-        The types of the values that may have labels.
+        Types of values that can have labels.
     """
 
     write: Callable[..., None]
@@ -124,17 +124,17 @@ SAS = Package(
 )
 
 
-# Where a file says when it was written, and what it says instead: the same table is the same bytes on any day.
+# Positions of the time stamp of a file, and the text that replaces it, so that bytes do not depend on the day.
 _WRITTEN = {".dta": (122,), ".sav": (92,), ".xpt": (144, 160, 464, 480)}
 _NO_DAY = {".dta": b"01 Jan 1980 00:00", ".sav": b"01 Jan 8000:00:00", ".xpt": b"01JAN80:00:00:00"}
 
 
 def write_package(package: Package, table: Table, path: Path, *, private: bool) -> None:
-    """Write a Stata, SPSS or SAS transport file, refusing before the first byte what it cannot hold."""
+    """Write a Stata, SPSS or SAS transport file, after checking what it can hold."""
     names, ending = list(table.frame.columns), path.suffix.lower()
     wrong = [name for name in names if not re.fullmatch(package.names, name) or len(name.encode()) > 64]
     if wrong:
-        problem = f"{ending} cannot have columns called {', '.join(repr(name) for name in wrong)}"
+        problem = f"{ending} does not allow the names {', '.join(repr(name) for name in wrong)}"
         raise InputError("data", problem, f"Rename them: {package.rule}")
     if not package.cases:
         check_unique([name.lower() for name in names], "data")
@@ -169,10 +169,10 @@ def _for_package(column: pd.Series, name: str, largest: float) -> pd.Series:
             problem = "an infinite or too large number"
         if kind == "integer" and top >= 2**53:
             problem = "whole numbers of more than 15 digits"
-        # Stata keeps the highest 32-bit numbers for its kinds of missing value.
+        # Stata reserves the highest 32-bit numbers for missing values.
         column = column.astype("Int32" if kind == "integer" and top <= 2_147_483_620 else "float64")
     elif kind == "datetime64":
-        # A finer or coarser clock than microseconds is written wrongly by pyreadstat.
+        # pyreadstat writes only microseconds correctly.
         column = column.dt.tz_localize(None).astype("datetime64[us]")
         if len(present) and (column.dropna() == column.dropna().dt.normalize()).all():
             column = column.dt.date.astype(object).where(column.notna(), None)

@@ -1,4 +1,4 @@
-"""Parquet files: the table with all its labels."""
+"""Parquet files: the dataset with all its labels."""
 
 import json
 import re
@@ -14,9 +14,9 @@ from molehill.tables.table import Table, check_memory, check_width, from_arrow, 
 
 
 def read_parquet(source: Path, _given: Given) -> Table:
-    """Read a Parquet file, and the labels that `write_parquet` puts beside the columns."""
+    """Read a Parquet file, with the labels written by `write_parquet`."""
     try:
-        # From a path, Arrow would make a folder called year=2020 a column.
+        # From a path, Arrow would turn a folder named year=2020 into a column.
         with source.open("rb") as file:
             notes = parquet.read_metadata(file)
             check_width(notes.num_columns, "path")
@@ -25,7 +25,7 @@ def read_parquet(source: Path, _given: Given) -> Table:
             file.seek(0)
             arrow = parquet.read_table(file)
         labels = json.loads((arrow.schema.metadata or {}).get(b"molehill", b"{}"))
-        # Without pandas' own notes an index that has a name comes back as the column that it is.
+        # Without pandas metadata a named index is read as a column.
         arrow = arrow.replace_schema_metadata(None)
         unnamed = [name for name in arrow.column_names if re.fullmatch(r"__index_level_\d+__", name)]
         frame = from_arrow(arrow.drop_columns(unnamed), "path")
@@ -34,12 +34,12 @@ def read_parquet(source: Path, _given: Given) -> Table:
     except InputError:
         raise
     except (pa.ArrowException, OSError, UnicodeError, ValueError, AttributeError, TypeError, OverflowError):
-        raise InputError("path", "the file is damaged, or not Parquet", "Write it anew") from None
+        raise InputError("path", "the file is damaged, or not Parquet", "Write it again") from None
 
 
 def write_parquet(table: Table, path: Path, *, private: bool) -> None:
-    """Write a table with its labels."""
-    # Pairs, because the keys of a JSON object would turn the code 1 into the text "1".
+    """Write a dataset with its labels."""
+    # Pairs, because keys of JSON objects are text.
     values = {name: [(plain_code(c), codes[c]) for c in codes] for name, codes in table.value_labels.items()}
     labels = json.dumps({"column_labels": dict(table.column_labels), "value_labels": values})
     arrow = to_arrow(table.frame).replace_schema_metadata({"molehill": labels})
