@@ -160,8 +160,9 @@ def test_an_amount_that_changes_what_many_have_is_synthesized_although_few_have_
     pay, few = random.lognormal(9, 1, n).round(2), np.where(np.arange(n) % 40 == 7, 900.5, 0)
     # Fifteen people have it, and thirty others live with one of them.
     total = pd.Series(pay + few).groupby(home).transform("sum").round(2)
-    people = pd.DataFrame({"home": home + 1, "sex": random.choice(["f", "m"], n), "pay": pay, "bonus": few})
-    settings = suggest_settings(people.assign(income=total)).settings
+    region, sex = random.choice(["N", "S"], n)[home], random.choice(["f", "m"], n)
+    people = pd.DataFrame({"home": home + 1, "region": region, "sex": sex, "pay": pay, "bonus": few, "income": total})
+    settings = suggest_settings(people).settings
     assert settings.derived["income"] in ("sum(pay + bonus) by home", "sum(bonus + pay) by home")
     assert "bonus" in settings.synthesize
 

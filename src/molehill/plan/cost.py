@@ -35,6 +35,8 @@ _DRAWN, _VALUE, _GIVEN = 7e-4, 4e-7, 1.5e-8
 # Of a dataset that is looked at by a search, and by the evaluation, for every record: at least, and by each variable.
 _SEEN, _SEEN_VARIABLE = 2e-6, 1e-6
 _MEASURED, _MEASURED_VARIABLE, _ONCE = 4.5e-5, 4e-6, 2.5e-4
+# Of the attacks that ask the fitted model, for every record and variable; of the report, for every variable and record.
+_ATTACKED, _REPORT, _FIGURES, _POINTS = 2.5e-4, 4.5, 0.6, 4e-4
 # Of a classifier, for every record of both tables and pair of its terms.
 _TERMS = 2.8e-10
 # Datasets that a search looks at and confirms a candidate with, and without rules draws of each; two are confirmed.
@@ -75,6 +77,7 @@ def estimate_seconds(settings: Settings, table: Table) -> float:
     measured = records * (_MEASURED + _MEASURED_VARIABLE * len(given)) + told_apart
     once = _SCHEME + records * _ONCE
     seconds += (1 + beside) * (datasets * measured + once) + len({*BASELINES} & {*settings.compare}) * (measured + once)
+    seconds += records * _ATTACKED * len(given) + _REPORT + _FIGURES * len(given) + _POINTS * records
     seconds += _RUN + (_VARIABLE + (0.0 if settings.fits_by_weight else _GUESSED)) * len(given)
     return seconds * slowness()
 
