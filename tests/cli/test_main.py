@@ -123,7 +123,7 @@ def test_output_is_plain_when_piped_and_without_colour(survey):
         (["none.csv", *SURVEY], 2, "none.csv"),
         (["--known", "gender", "--sensitive", "income", "--radius", "0.2"], 2, "Missing argument"),
         ("known", 2, "Did you mean 'gender'"),
-        ("radius", 2, "radius: it is 2, but must lie between 0 and 1"),
+        ("radius", 2, "radius: it is 20, but must lie between 0 and 1"),
         ("kind", 2, "kind: 'income' is not of the form"),
         ("breaks", 2, "breaks: those of 'age' are not numbers"),
     ],

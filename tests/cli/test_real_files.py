@@ -106,8 +106,8 @@ def commands(name: str) -> list[list[str]]:
 def answer(settings: Path) -> None:
     """Decide otherwise where that is sensible, look the limits up, and keep the fit cheap."""
     text = settings.read_text(encoding="utf-8")
-    assert re.findall(r'(?m)^(\w+) = "(?:undecided|synthesize)"', text) == ["illness"]
-    text = text.replace('illness = "synthesize"', 'illness = "keep"')
+    assert re.findall(r'(?m)^(\w+) = "(?:undecided|synthesize)"', text) == ["illness", "education"]
+    text = re.sub(r'(?m)^(illness|education) = "synthesize"', r'\1 = "keep"', text).replace(", grouped = true", "")
     text, limits = re.subn(r"lower = [\d.]+, upper = [\d.]+", "lower = 0.0, upper = 60000.0", text)
     assert limits == 1
     settings.write_text(text, encoding="utf-8")

@@ -338,7 +338,7 @@ def test_counts_must_be_whole_numbers_from_0_up(maker):
     for bad in (-7.0, 2.125):
         frame = PEOPLE.assign(children=PEOPLE["children"].where(PEOPLE.index != 5, bad))
         problem = problem_of(maker("children"), frame)
-        assert "'children' is not a whole number from 0 up in 1 record(s), the first in row 6" in problem
+        assert "'children' is not a whole number, 0 or larger, in 1 record(s), the first in row 6" in problem
         assert "7" not in problem
         assert "125" not in problem
     infinite = PEOPLE.assign(children=PEOPLE["children"].where(PEOPLE.index != 5, np.inf))

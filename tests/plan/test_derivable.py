@@ -201,7 +201,7 @@ def test_what_is_found_stops_unless_it_is_accepted_by_name():
         ({"y": "rent * 12"}, {}, "'y' is computed from variables that are released unchanged"),
         ({"y": "rent + wage"}, {"drop": ["rent"]}, "computed from 'rent', which is neither replaced nor kept"),
         ({"y": "wage + nothing"}, {}, "no variable 'nothing'"),
-        ({"y": "wage + region"}, {}, "'region' is no number"),
+        ({"y": "wage + region"}, {}, "'region' is not numeric"),
         ({"y": "sum(rent) by wage"}, {}, "released unchanged|do not belong together"),
         ({"y": "wage + rent"}, {"known": ["y"]}, "'y' is derived, so that no released record"),
         ({"y": "wage + rent"}, {"constraints": ["y > wage"]}, "they speak of 'y', which is derived"),

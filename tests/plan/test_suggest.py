@@ -216,7 +216,7 @@ def test_every_missing_code_has_its_evidence():
     hours = np.where(np.arange(N) < 5, -9, RNG.integers(0, 60, N))
     found = suggest_settings(PEOPLE.assign(age=ages, hours=hours))
     assert found.settings.missing_codes == {"hours": (-9,)}
-    assert "hours: -9 is taken as missing (in 5 records, below 0 and apart" in found.notes["columns"]
+    assert "hours: -9 is taken as missing (in 5 records, below 0 and separated" in found.notes["columns"]
 
 
 def test_the_survey_of_the_demo_needs_no_decision():
@@ -255,7 +255,7 @@ def test_a_column_that_nobody_can_compare_is_dropped_and_only_its_use_is_refused
     known = kept.but(known=("odd",))
     quiet = kept.but(predictors=("age",))
     for settings in (kept, replaced, known, quiet):
-        with pytest.raises(InputError, match=r"column 'odd'.*drop the column"):
+        with pytest.raises(InputError, match=r"variable 'odd'.*drop"):
             plan_settings(people, settings)
     with pytest.raises(InputError, match="'odd'"):
         plan_settings(people, quiet.but(kinds={"odd": "categorical"}, predictors=("age",)))

@@ -53,11 +53,20 @@ FEW: Any = {"compare": (), "expected_risk_draws": 0, "regressions": ()}
 
 @contextmanager
 def looks() -> Iterator[tuple[list[Any], list[Any]]]:
-    """How often the table is looked at, and its patterns learned."""
+    """How often the table is looked at through the key variables, and its patterns learned."""
     looked, learned, whole = [], [], intruder._see
+
+    def see(own, *given):
+        looked.extend([own] if own.known else [])
+        return whole(own, *given)
+
+    def learn(table, names, *given):
+        learned.extend([names] if names else [])
+        return learn_patterns(table, names, *given)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(intruder, "_see", lambda *given: looked.append(given) or whole(*given))
-        patch.setattr(intruder, "learn_patterns", lambda *given: learned.append(given) or learn_patterns(*given))
+        patch.setattr(intruder, "_see", see)
+        patch.setattr(intruder, "learn_patterns", learn)
         yield looked, learned
 
 
@@ -112,7 +121,9 @@ def test_regressions_stand_beside_the_usual_analyses(made):
     utility = made[0].evaluation.utility
     own = utility[(utility["scheme"] == "pairwise") & utility["of"].isin(["mean of visits", "sex[m] in visits ~ sex"])]
     figures = own.set_index(["measure", "of"])["value"]
-    assert {measure for measure, _ in figures.index} == {"estimate", "overlap", "width_ratio", "relative_bias"}
+    assert {measure for measure, _ in figures.index} == {
+        *("estimate", "overlap", "overlap_benchmark", "width_ratio", "relative_bias")
+    }
     means = [table.groupby("sex")["visits"].mean() for table in made[0].datasets]
     difference = np.mean([mean["m"] - mean["f"] for mean in means])
     assert figures["estimate", "sex[m] in visits ~ sex"] == pytest.approx(difference)

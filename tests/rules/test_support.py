@@ -245,9 +245,9 @@ def test_results_are_frozen_and_bad_input_is_told():
         support.lower[0] = 1
     with pytest.raises(InputError, match="drawn: it contains 'rent', which is still to be drawn"):
         support_of(read("rent <= income"), "rent", SURVEY)
-    with pytest.raises(InputError, match="units: the one of 'rent' is not a number from 0 up"):
+    with pytest.raises(InputError, match="units: that of 'rent' is not 0 or larger"):
         support_of(read("rent <= income"), "rent", SURVEY[["income"]], units={"rent": -1})
-    with pytest.raises(InputError, match="frame: the column 'income' holds text"):
+    with pytest.raises(InputError, match="frame: the variable 'income' holds text"):
         support_of(read("rent <= income"), "rent", pd.DataFrame({"income": ["x"]}))
     assert not support_of(read("rent <= income"), "rent", SURVEY[["income"]].head(0)).impossible.any()
 

@@ -19,7 +19,7 @@ from molehill.errors import InputError, check_names, check_number, check_whole
 from molehill.runtime import call_alone
 from molehill.tables.intervals import Figure
 from molehill.tables.patterns import learn_patterns, match_patterns
-from molehill.tables.resolution import column_unit
+from molehill.tables.resolution import column_unit, holds_dates
 from molehill.tables.schema import column_numbers, cut_into_groups, is_number
 from molehill.tables.table import Table, as_table, as_tables, find_columns
 
@@ -174,7 +174,8 @@ def predict_synthesized(
     reach, fine = np.maximum(radius * np.abs(truth), least), FINE * np.abs(truth)
     best = _take_best(single, truth, [reach, fine])
     guesses = [*linear, *ranked, *_guess_by_trees(told, own, part), *simple, *(one for _, one in best)]
-    is_fine = (truth != 0) & (fine >= column_unit(table.frame[column]))
+    # A share of a date means nothing.
+    is_fine = (truth != 0) & (fine >= column_unit(table.frame[column])) & (not holds_dates(table.frame[column]))
     # A formula may be known from elsewhere, though the released values do not keep to it.
     formulas = call_alone(_guess_linear, truth[None], own, part)
     by_formula = ([*formulas, *guesses], [*simple, *_guess_typical(truth[None], part)])

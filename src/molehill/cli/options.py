@@ -16,6 +16,7 @@ NAMES = (
     "accept_identifying",
     "accept_derivable",
     "known",
+    "grouped",
     "predictors",
     "preserve",
     "compare",

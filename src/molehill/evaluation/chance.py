@@ -23,7 +23,7 @@ _COMBINED, _SIMULATED = 3, 5
 
 def close_by_kept(context: Context, view: View) -> Floats | None:
     """(datasets, records): how often values of records that kept variables predict alike are close to the own."""
-    groups, anybody = alike(context), replace(view.intruder, known=(), breaks={}).view(view)
+    groups, anybody = alike(context), view.without_known
     if not context.is_linked or not groups:
         return None
     columns = [(anybody.alone(column), groups.get(column)) for column in view.intruder.sensitive]

@@ -58,7 +58,7 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
     >>> from molehill.tables.populations import consumer_survey
     >>> settings = suggest_settings(consumer_survey(n=2000, seed=1)).settings
     >>> settings.synthesize, settings.known[:2], settings.undecided
-    (('income',), ('age', 'gender'), ())
+    (('urban_type', 'urban', 'cbsa', 'education', 'family_size', 'income'), ('age', 'gender'), ())
     """
     table = as_table(data)
     explained = explain_missing_codes(table)

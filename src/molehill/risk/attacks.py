@@ -1,7 +1,7 @@
 """Intruders who combine all datasets, guess a sensitive value, or look up records that share the key variables."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -562,7 +562,7 @@ def attribution(data: Any, released: Any, intruder: Intruder | None = None) -> A
     (array([[0.5, 0.5, 0.5, 0.5]]), array([0.66666667, 0.66666667, 0.66666667, 0.        ]))
     """
     view = as_view(data, intruder)
-    anybody = replace(view.intruder, known=(), breaks={}).view(view)
+    anybody = view.without_known
     readings = read_released(view, released, linked=False)
     rows = [_share_close(view, anybody, reading) for reading in readings]
     size, everyone = view.size, int(view.part.sum())

@@ -513,7 +513,7 @@ class _Match:
 
 def _share_of_anybody(view: View, readings: Sequence[Reading]) -> Floats:
     """(datasets, records): the share of all other released values that are close."""
-    anybody = replace(view.intruder, known=(), breaks={}).view(view)
+    anybody = view.without_known
     matches = _match_tables(anybody, read_released(anybody, readings))
     return np.stack([(match.within - match.linked) / np.maximum(match.size - 1, 1) for match in matches])
 

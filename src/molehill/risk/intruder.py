@@ -251,6 +251,11 @@ class View:
         relative, least = _check_radius(radius, self.intruder.min_radius, self.numeric, dates)
         return replace(self, intruder=replace(self.intruder, radius=radius), radius=relative, min_radius=least)
 
+    @cached_property
+    def without_known(self) -> "View":
+        """The same data for an intruder who knows no key variable: every record may be anybody's."""
+        return replace(self.intruder, known=(), breaks={}).view(self)
+
     def alone(self, *columns: str) -> "View":
         """The same data for an intruder whose sensitive variables are only these."""
         if self.intruder.sensitive == columns and not self.intruder.knowledge_probability:

@@ -355,6 +355,6 @@ def test_a_column_that_a_constraint_names_is_not_guessed():
     rules = Rules(constraints=read_constraints("rent <= pay", people))
     ruled = fit(SequentialSynthesizer(links, rules), people, seed=1, progress=False)
     assert not ruled.can_guess("pay")
-    with pytest.raises(InputError, match="constraint"):
+    with pytest.raises(InputError, match="edit rule"):
         attribute_risk(ruled, "pay", datasets=2, seed=1, rows=np.arange(3))
     assert fit(SequentialSynthesizer(links), people, seed=1, progress=False).can_guess("pay")

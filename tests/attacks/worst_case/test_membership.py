@@ -235,7 +235,7 @@ def test_what_cannot_be_said_is_refused():
     weighed = frame.assign(weight=np.linspace(1, 3, len(frame)), block=np.arange(len(frame)) // 3)
     for design in (SurveyDesign("weight", cluster="block"), SurveyDesign("weight", stratum="block")):
         together = fit(forest("pay", ["town"]), weighed, survey=design, seed=1, progress=False)
-        with pytest.raises(InputError, match="vary together"):
+        with pytest.raises(InputError, match="are not independent"):
             membership(together, datasets=1, seed=1)
         apart = fit(forest("pay", ["town"]), weighed, survey=design, sandwich=False, seed=1, progress=False)
         assert membership(apart, datasets=1, seed=1, number=3).advantage.max() > 0
