@@ -14,7 +14,7 @@ OWN = consumer_survey(400, seed=3).assign(weight=np.random.default_rng(5).unifor
 RELEASED = [OWN.assign(income=np.random.default_rng(seed).permutation(OWN["income"])) for seed in (1, 2, 3)]
 INTRUDER = Intruder(known=["gender", "region"], sensitive="income", radius=0.2)
 DESIGN = SurveyDesign(weight="weight")
-SURVEY_MEASURES = [measure for measure in MEASURES if "survey design" in measure.needs]
+SURVEY_MEASURES = [measure for measure in MEASURES if "survey design" in (measure.needs or ())]
 IDS = {measure.id for measure in SURVEY_MEASURES}
 
 
