@@ -100,7 +100,7 @@ def test_a_signal_ends_in_one_line_with_nothing_in_part(tmp_path, monkeypatch, p
     monkeypatch.setattr(runs, "synthesize", synthesize)
     monkeypatch.setattr(runs, "write_release", write)
     code, words = SIGNALS[number]
-    ended = run_command("demo", "--out", tmp_path / "out", "--quiet")
+    ended = run_command("demo", "--out", tmp_path / "out", "--quiet", ends=True)
     assert (ended.returncode, ended.stderr) == (
         code,
         f"Error: {words}; no file was written in part; add --resume to go on\n",

@@ -134,6 +134,39 @@ def test_a_sensitive_category_that_hardly_anybody_has_is_dropped():
     assert "diabetes_diagnosis" in suggest_settings(more).settings.synthesize
 
 
+def test_an_amount_that_few_people_have_is_dropped_and_left_out_of_sums():
+    n = 600
+    pay, few = RNG.lognormal(9, 1, n).round(2), np.where(np.arange(n) < 19, RNG.lognormal(8, 1, n).round(2), 0)
+    people = pd.DataFrame({"sex": RNG.choice(["f", "m"], n), "pay": pay, "bonus": few, "income": few + pay})
+    people = people.assign(tips=RNG.lognormal(5, 1, n).round(2)).eval("income = income + tips")
+    suggested = suggest_settings(people)
+    assert suggested.settings.drop == ("bonus",)
+    reason = suggested.reasons["bonus"]
+    assert "19 records have an amount other than 0, too few to learn synthetic amounts from" in reason
+    assert "add it to a similar variable in the file" in reason
+    assert 'write "synthesize"' in reason
+    assert suggested.settings.derived["income"] in ("pay + tips", "tips + pay")
+    reason = suggested.reasons["income"]
+    assert "computed without bonus, which few have; what was collected includes that, and differs for 3.2%" in reason
+    plan_settings(people, suggested.settings)
+    # With one more it is synthesized.
+    people.loc[n - 1, ["bonus", "income"]] += 1000.0
+    assert "bonus" in suggest_settings(people).settings.synthesize
+
+
+def test_an_amount_that_changes_what_many_have_is_synthesized_although_few_have_it():
+    n = 600
+    home, random = np.arange(n) // 3, np.random.default_rng(8)
+    pay, few = random.lognormal(9, 1, n).round(2), np.where(np.arange(n) % 40 == 7, 900.5, 0)
+    # Fifteen people have it, and thirty others live with one of them.
+    total = pd.Series(pay + few).groupby(home).transform("sum").round(2)
+    region, sex = random.choice(["N", "S"], n)[home], random.choice(["f", "m"], n)
+    people = pd.DataFrame({"home": home + 1, "region": region, "sex": sex, "pay": pay, "bonus": few, "income": total})
+    settings = suggest_settings(people).settings
+    assert settings.derived["income"] in ("sum(pay + bonus) by home", "sum(bonus + pay) by home")
+    assert "bonus" in settings.synthesize
+
+
 def test_more_amounts_than_are_sensible_are_left_open_with_what_to_write():
     frame = pd.DataFrame({f"x{place}": RNG.lognormal(5, 1, N).round(2) for place in range(22)})
     suggested = suggest_settings(frame.assign(sex=PEOPLE["sex"]))

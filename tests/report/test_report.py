@@ -26,8 +26,9 @@ from molehill.report.dossier import read_dossier, tell_cost, write_dossier
 from molehill.report.methods import methods_note
 from molehill.report.page.first_page import judge_release, list_cards, list_remarks, tell_verdict
 from molehill.report.page.page import leads_nowhere, render_report
-from molehill.report.page.pictures import _profiles, _search, _shapes
+from molehill.report.page.pictures import Picture, _profiles, _search, _shapes, list_pictures
 from molehill.report.public import PICTURES, public_bins, redact
+from molehill.runtime import tell_doing
 from molehill.sdc_methods import multiply_noise
 from molehill.tables.formats.formats import write_table
 from molehill.tables.intervals import Figure
@@ -452,12 +453,24 @@ def test_nothing_is_raised_where_nothing_stands_out():
     assert "That is no proof of safety" in said(quiet_dossier(), "public")
 
 
-def test_records_that_belong_together_are_a_point_in_the_recommendation():
+def test_figures_are_counted_as_they_are_drawn(monkeypatch):
+    told = []
+    monkeypatch.setattr(Picture, "draw", lambda _: told.append(tell_doing()) or "data:image/svg+xml;base64,")
+    for edition in ("public", "internal"):
+        with showing(list_pictures):
+            render_report(plain_dossier(), edition=edition)
+        own = [one for one in told if edition in one]
+        number = len(own)
+        assert number > 1
+        assert own == [f"figures of the {edition} report drawn, {done} of {number}" for done in range(number)]
+
+
+def test_records_that_belong_together_need_a_board_as_init_and_plan_say():
     dossier = quiet_dossier()
     told = ["'nr' shows which records belong together (300 records, 60 values), and is dropped"]
     panel = replace(dossier, facts={**dossier.facts, "together": told})
     verdict = judge_release(panel, Teller("internal", 300))
-    assert verdict.decision == "no objection"
+    assert verdict.decision == "board decision needed"
     assert "risk is per record, not per person or household: 'nr' shows which" in verdict.sentence
     assert list_remarks(panel, Teller("public", 300)) == []
 

@@ -37,10 +37,11 @@ class Ended:
     stderr: str
 
 
-def run_command(*arguments: object, folder: Path | None = None, **environment: str) -> Ended:
+def run_command(*arguments: object, folder: Path | None = None, ends: bool = False, **environment: str) -> Ended:
     """Run the command line in this process, where all is imported already: a process of its own takes seconds longer.
 
-    Nothing is a terminal to it. What it sets, signals among it, is set back.
+    Nothing is a terminal to it. What it sets, signals among it, is set back. It answers when these tests as a whole are
+    ended, by a time limit for instance: then no test has failed, unless this one sends the signal itself (`ends`).
     """
     from molehill.cli.main import main  # noqa: PLC0415
 
@@ -61,4 +62,6 @@ def run_command(*arguments: object, folder: Path | None = None, **environment: s
             finally:
                 for number, answer in kept.items():
                     signal.signal(number, answer)
+    if code == 128 + signal.SIGTERM and not ends:
+        pytest.exit("terminated from outside", 128 + signal.SIGTERM)
     return Ended(code if isinstance(code, int) else int(code is not None), out.getvalue(), error.getvalue())

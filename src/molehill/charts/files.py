@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from functools import cache
 from html import escape
 from pathlib import Path
@@ -16,6 +18,9 @@ from molehill.files import written_whole
 FORMATS = (".html", ".png", ".svg")
 # Of a .png: about two pixels per chart pixel, for print.
 _PIXELS_PER_INCH = 144
+_BUNDLE = (
+    "import sys, vl_convert; sys.stdout.buffer.write(vl_convert.javascript_bundle(vl_version=sys.argv[1]).encode())"
+)
 _GRADIENT = re.compile(r"gradient_\d+")
 
 
@@ -67,6 +72,11 @@ def vega_lite_version() -> str:
 @cache
 def drawing_library() -> str:
     """The script that draws charts in a page."""
+    # Made in another process: the library holds the interpreter for more than a second, and no progress could be shown.
+    command = [sys.executable, "-c", _BUNDLE, vega_lite_version()]
+    made = subprocess.run(command, capture_output=True, check=False)  # noqa: S603
+    if made.returncode == 0:
+        return made.stdout.decode()
     # In the library's stub the optional argument `snippet` is required.
     return vl_convert.javascript_bundle(vl_version=vega_lite_version())  # pyright: ignore[reportCallIssue]
 

@@ -138,7 +138,7 @@ _SENSITIVE = {
     ),
     "health": (
         "health ill illness disease diagnos diagnosis icd disab dis drug medic medication hospital hiv cancer "
-        "mental depress pregnan smok alcohol krank gesund behinder sante maladie handicap salud enfermedad "
+        "mental depress pregnan smoke smoking alcohol krank gesund behinder sante maladie handicap salud enfermedad "
         "salute malattia dvet drem dphy deye dear ddrs dout bmi"
     ),
     "opinion": (

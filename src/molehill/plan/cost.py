@@ -26,7 +26,7 @@ LEAVES = (10.0, 25.0, 50.0, *(100.0 * 2**double for double in range(14)))
 # More parts than this are not tried: of 200,000 records of the survey 2,000 kept no more than 62.
 MOST_PARTS = 2500
 # Seconds of a run, of a variable, of guessing its values (not after a fit to a survey), of a scheme, of `slowness`.
-_RUN, _VARIABLE, _GUESSED, _SCHEME, _SMALL = 12.0, 0.75, 2.0, 0.3, 0.012
+_RUN, _VARIABLE, _GUESSED, _SCHEME, _SMALL = 9.0, 0.75, 2.0, 0.3, 0.012
 _PEOPLE = 2000
 # Seconds of a tree for every record: by predictor and sweep, by predictor and level of the tree, and at least.
 _LEAN, _SPLIT, _MASSES = 3.4e-9, 4e-9, 1e-7
@@ -35,6 +35,8 @@ _DRAWN, _VALUE, _GIVEN = 7e-4, 4e-7, 1.5e-8
 # Of a dataset that is looked at by a search, and by the evaluation, for every record: at least, and by each variable.
 _SEEN, _SEEN_VARIABLE = 2e-6, 1e-6
 _MEASURED, _MEASURED_VARIABLE, _ONCE = 4.5e-5, 4e-6, 2.5e-4
+# Of attacks that ask the fitted model, for every record and variable; of the report: at least, by variable, by record.
+_ATTACKED, _REPORT, _FIGURES, _POINTS = 2.5e-4, 4.5, 0.6, 4e-4
 # Of a classifier, for every record of both tables and pair of its terms.
 _TERMS = 2.8e-10
 # Datasets that a search looks at and confirms a candidate with, and without rules draws of each; two are confirmed.
@@ -75,6 +77,7 @@ def estimate_seconds(settings: Settings, table: Table) -> float:
     measured = records * (_MEASURED + _MEASURED_VARIABLE * len(given)) + told_apart
     once = _SCHEME + records * _ONCE
     seconds += (1 + beside) * (datasets * measured + once) + len({*BASELINES} & {*settings.compare}) * (measured + once)
+    seconds += records * _ATTACKED * len(given) + _REPORT + _FIGURES * len(given) + _POINTS * records
     seconds += _RUN + (_VARIABLE + (0.0 if settings.fits_by_weight else _GUESSED)) * len(given)
     return seconds * slowness()
 

@@ -1,5 +1,6 @@
 """Settings to begin with, from a look at the table: what an agency then edits."""
 
+import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,7 +15,7 @@ from molehill.plan.key_variables import MANY, KeyVariables, choose_key_variables
 from molehill.plan.plan import TOGETHER, suggest_order, take_table, tell_units
 from molehill.plan.pooling import count_rare
 from molehill.plan.settings import FEWEST, Settings
-from molehill.rules.formulas import read_formula_of
+from molehill.rules.formulas import quote_part, read_formula_of
 from molehill.surveys.design import SurveyDesign
 from molehill.surveys.recognising import detect_design
 from molehill.tables.cells import declare_missing, explain_missing_codes
@@ -27,6 +28,9 @@ MOST_REPLACED = 20
 _LOG_FLOOR = 0.182
 # A sensitive category of which so many records have one level, or none, tells of few people only.
 _NEARLY_ALL_ALIKE = 0.98
+# An amount that fewer people have than Eurostat asks of an estimate of EU-SILC, and hardly anybody, is not released;
+# what is computed from it is computed without it if that changes it for hardly anybody.
+_FEWEST_RECIPIENTS, _HARDLY_ANYBODY = 20, 0.05
 # What is synthesized because a variable follows from it may follow from others itself.
 _ROUNDS = 3
 
@@ -86,10 +90,12 @@ def suggest_settings(data: Any, *, path: str | None = None, reading: Mapping[str
         accept_identifying=tuple(found.name for found in findings if found.name in parts and found.identifying),
         **{name: value for name, value in (reading or {}).items() if value is not None},
     )
+    units = [found.name for found in findings if found.unit and found.identifying]
     settings, follow = _settle_derivable(table, settings, named)
     reasons |= {name: f"{reason}; {reasons[name]}" for name, reason in follow.items()}
+    settings, few = _drop_rare_amounts(table, settings, named, units)
+    reasons |= few | {name: f"{few[name]}; {reasons[name]}" for name in few if name in settings.derived}
     knowable = [named[name] for name in settings.keep if parts.get(name, "stratum") == "stratum"]
-    units = [found.name for found in findings if found.unit and found.identifying]
     settings, keys = _choose_keys(table, settings, knowable, [*parts], units)
     reasons |= {name: f"{reason}; {reasons[name]}" for name, reason in keys.reasons.items()}
     replaced = [named[name] for name in settings.synthesize]
@@ -271,7 +277,11 @@ def _derive_from_synthesized(
         found += [one for one in find_derivable(table, _release_unchanged(known, others)) if one.formula]
     reasons: dict[str, str] = {}
     used: set[str] = set()
-    for one in sorted(found, key=lambda one: (one.formula.count("-"), -len(one.parts))):
+    # Else what many have none of is a part.
+    for one in sorted(
+        found,
+        key=lambda one: (one.formula.count("-"), -len(one.parts), findings[one.column].kind == "semicontinuous"),
+    ):
         parts = {*read_formula_of(one.column, one.formula).parts}
         if one.partly or one.column in used or parts & {*settings.derived} or not parts & {*settings.synthesize}:
             continue
@@ -287,6 +297,71 @@ def _derive_from_synthesized(
         settings = settings.but(synthesize=left, derived={**settings.derived, one.column: one.formula}, **ends)
         reasons[one.column] = f"from what is synthesized, {one}"
     return settings, reasons
+
+
+def _drop_rare_amounts(
+    table: Table, settings: Settings, findings: Mapping[str, Finding], units: Sequence[str]
+) -> tuple[Settings, dict[str, str]]:
+    """Propose not to release amounts that few people have, and to compute others without them; with reasons."""
+    reasons: dict[str, str] = {}
+    formulas, left, dropped = {**settings.derived}, [*settings.synthesize], list[str]()
+    for name in settings.synthesize:
+        found, values = findings[name], column_numbers(table, name) if findings[name].kind != "categorical" else None
+        if values is None or found.dates or len(left) == 1:
+            continue
+        have = np.isfinite(values) & (values != 0)
+        people = table.frame.loc[have, units[0]].nunique() if units else int(have.sum())
+        if people >= _FEWEST_RECIPIENTS or have.mean() > _HARDLY_ANYBODY:
+            continue
+        changed = {
+            one: _without(text, name) for one, text in formulas.items() if name in read_formula_of(one, text).parts
+        }
+        if any(_differ(table, settings.derived[one], text) > _HARDLY_ANYBODY for one, text in changed.items()):
+            continue
+        formulas |= changed
+        left.remove(name)
+        dropped.append(name)
+        whose = f" ({people:,} values of {units[0]!r})" if units and people < have.sum() else ""
+        reasons[name] = (
+            f"{_describe(found)}; {have.sum():,} records{whose} have an amount other than 0, too few to learn "
+            f'synthetic amounts from; add it to a similar variable in the file, or, to release it, write "synthesize"'
+        )
+    for name, text in formulas.items():
+        if text != settings.derived[name]:
+            without = [one for one in dropped if one in read_formula_of(name, settings.derived[name]).parts]
+            share = _differ(table, settings.derived[name], text)
+            reasons[name] = (
+                f"computed without {', '.join(without)}, which few have; what was collected includes that, and differs "
+                f"for {share:.1%} of the records"
+            )
+    ends = {
+        end: {name: value for name, value in (getattr(settings, end) or {}).items() if name not in dropped} or None
+        for end in ("lower", "upper")
+    }
+    made = settings.but(synthesize=tuple(left), drop=(*settings.drop, *dropped), derived=formulas, **ends)
+    return (made if dropped else settings), reasons
+
+
+def _without(formula: str, name: str) -> str:
+    """Leave a variable out of the sums of a formula; the formula itself, where it is no part of a sum.
+
+    Examples
+    --------
+    >>> _without("(sum(a + b) by home + c - d) / size", "a"), _without("(a - b) / size", "b"), _without("a / b", "b")
+    ('(sum(b) by home + c - d) / size', '(a) / size', 'a / b')
+    """
+    part = re.escape(quote_part(name))
+    part = rf"(?:{part}|coalesce\({part}, 0\))"
+    last = re.sub(rf" [+-] {part}(?= [+-] |\)|$)", "", formula)
+    return re.sub(rf"(?:(?<=\()|^){part} \+ ", "", last)
+
+
+def _differ(table: Table, formula: str, other: str) -> float:
+    """Share of the records for which two formulas give different values; of all, if they are the same formula."""
+    if formula == other:
+        return 1.0
+    values, others = (read_formula_of("", text).values(table) for text in (formula, other))
+    return float(np.mean(~np.isclose(values, others, equal_nan=True)))
 
 
 def _choose_keys(

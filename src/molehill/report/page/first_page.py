@@ -321,7 +321,7 @@ def _remark_columns(dossier: Dossier, teller: Teller) -> Iterator[Remark]:
     sensitive = [f"{row['column']}" for row in facts["columns"] if row["fate"] == "keep" and row.get("sensitive")]
     for told in facts.get("together", []) if teller.edition == "internal" else []:
         clause = f"records belong together, and risk is per record, not per person or household: {told}"
-        yield Remark(f"{clause[0].upper()}{clause[1:]}.", "columns", "point", clause)
+        yield Remark(f"{clause[0].upper()}{clause[1:]}.", "columns", "decide", clause)
     if sensitive:
         yield Remark(f"Published as collected although they look sensitive: {join_names(sensitive)}.", "columns")
     for column, outside in _count_outside(dossier):

@@ -3,7 +3,7 @@
 import json
 import re
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -45,6 +45,7 @@ from molehill.report.page.tables import (
 from molehill.report.public import count_replaced, redact
 from molehill.report.trail import show_fingerprint
 from molehill.risk.intruder import CLOSE_DAYS
+from molehill.runtime import doing
 
 # What a search calls the settings of risk weights.
 _WEIGHTING = {"order": "risk_order", "scale": "weight_scale", "shift": "weight_shift"}
@@ -76,8 +77,9 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
         raise InputError("edition", "nothing was released that a public one could be about", "Make the internal one")
     shown = dossier if internal else redact(dossier)
     teller = Teller(edition, int(dossier.facts["records"]))
+    with doing("the library that draws"):
+        library, script = drawing_library(), _resource("report.js")
     pictures = list_pictures(dossier, shown, edition)
-    library, script = drawing_library(), _resource("report.js")
     specifications = {picture.name: picture.specification for picture in pictures}
     remarks = list_remarks(shown, teller)
     return _template().render(
@@ -102,6 +104,7 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
         linked=dossier.evaluation.is_linked,
         remarks=remarks,
         pictures=_by_section(pictures),
+        stills=_draw(pictures, edition),
         by_column=_by_column(pictures, shown),
         tables=_list_tables(dossier, shown, teller),
         # Of what nobody publishes there is nothing to sign.
@@ -112,6 +115,16 @@ def render_report(dossier: Dossier, *, edition: Edition, fingerprint: str = "") 
         withheld=_WITHHELD.get(shown.publication, "") or _tell_nothing_found(shown),
         publication=shown.publication,
     )
+
+
+def _draw(pictures: Sequence[Picture], edition: Edition) -> dict[str, str]:
+    """Draw figures as images, by their names."""
+    stills: dict[str, str] = {}
+    with doing(f"figures of the {edition} report drawn", len(pictures)) as drawn:
+        for picture in pictures:
+            stills[picture.name] = picture.draw()
+            drawn.count()
+    return stills
 
 
 def _tell_release(dossier: Dossier) -> dict[str, Any]:

@@ -91,7 +91,7 @@ def list_pictures(dossier: Dossier, shown: Dossier, edition: Edition) -> list[Pi
         of_people = (_profiles, _scatters, _shared) if linked else ()
         agency = (_search, _shapes, *of_people, _two_measures, _intervals, _agency)
         found = []
-        with doing("pictures", len(agency)) as told:
+        with doing("figures: kinds listed", len(agency)) as told:
             for part in agency:
                 found += part(dossier)
                 told.count()
