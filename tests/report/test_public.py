@@ -321,7 +321,7 @@ def test_pictures_tell_in_words_no_more_than_in_rows():
         assert not [label for label in labels if re.search(r"\d\.\d{4}", label)]
 
 
-# What became of every column.
+# Treatment of each variable.
 
 
 @pytest.mark.parametrize("edition", ["internal", "public"])

@@ -85,7 +85,7 @@ def test_nothing_of_the_trail_is_published(made):
     for path in (made / "release").iterdir():
         text = path.read_text(encoding="utf-8")
         assert not [one for one in told if one in text], path
-        assert "To sign" not in text
+        assert "Sign-off" not in text
 
 
 @pytest.mark.parametrize(
@@ -135,7 +135,7 @@ def test_the_signed_page_has_the_fingerprint_of_the_folder(made):
     found = verify_release(made)
     html = (made / "internal" / "report.html").read_text(encoding="utf-8")
     assert html.count(trail.show_fingerprint(found.fingerprint)) == 1
-    for words in ("To sign", "Data custodian", "Review board", "Signature", "Conditions", "The report proposes"):
+    for words in ("Sign-off", "Data custodian", "Review board", "Signature", "Conditions", "The report proposes"):
         assert words in html
     assert json.loads((made / MANIFEST).read_text())["input"]["file"] in html
 

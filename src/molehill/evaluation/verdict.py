@@ -371,7 +371,7 @@ def _end(figure: Figure, sign: int, *, least: bool) -> float:
 
 
 def _find_helped(evaluation: "Evaluation", other: str, scheme: str) -> list[str]:
-    """Those who stand out and are clearly safer in this release than in the other."""
+    """High-risk records that are clearly safer in this release than in the other."""
     helped = []
     for measure, words in STANDING_OUT.items():
         for row in list_figures(evaluation.risk, scheme, measure):

@@ -72,8 +72,8 @@ class Release:
     seconds
         Wall time by stage.
     plan, order
-        What became of every column; and of every row of the tables, the record of the confidential table that it is of,
-        from 0 on: not for publication.
+        The treatment of each variable; and of every row of the tables, the record of the confidential table that it is
+        of, from 0 on: not for publication.
     source
         Hashes of the confidential table: `file`, of the bytes of the file that it was read from, if it was, and
         `content`. Not for publication.

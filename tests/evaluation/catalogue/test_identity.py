@@ -9,7 +9,7 @@ from molehill.tables.intervals import Figure
 
 BLOCKS = (
     *("Risk of the records", "Expected risk of the records", "Every column by itself", "Matches", "Rises and moles"),
-    *("An intruder who pools the tables", "If the intruder takes another radius", "Guessing the value"),
+    *("An intruder who pools the tables", "Sensitivity to the radius", "Guessing the value"),
 )
 RISK_MEASURES = [measure for measure in (*IDENTITY_MEASURES, *ATTRIBUTE_MEASURES) if measure.title in BLOCKS]
 MEASURES = {measure.id: measure for measure in RISK_MEASURES}

@@ -204,7 +204,7 @@ def test_the_block_to_sign_has_the_name_of_the_folder_and_is_not_broken_on_paper
     assert browser.messages == []
     assert browser.ask("document.getElementById('folder').textContent") == "sur <b>vey 100% ü"
     assert "0123 4567 89ab cdef 0123 4567 89ab cdef" in browser.ask("document.getElementById('sign').innerText")
-    assert browser.ask("document.querySelector('nav a[href=\"#sign\"]').textContent") == "To sign"
+    assert browser.ask("document.querySelector('nav a[href=\"#sign\"]').textContent") == "Sign-off"
     browser.call("Emulation.setEmulatedMedia", media="print")
     browser.call("Emulation.setDeviceMetricsOverride", width=690, height=900, deviceScaleFactor=1, mobile=False)
     assert browser.ask("getComputedStyle(document.getElementById('sign')).breakInside") == "avoid"

@@ -101,7 +101,7 @@ EXPECTED = Block(
     "Over all tables that the scheme could have drawn: without the luck of the draw.",
     first=True,
 )
-STANDING_OUT = Block("Those who stand out", "Those whom an intruder finds first.")
+STANDING_OUT = Block("High-risk records", "Those whom an intruder finds first.")
 RECORDS = Block(
     "Risk of the records",
     "The paper's measure: of every record the mean over the released tables. The more tables, the fewer records "
@@ -126,7 +126,7 @@ WEIGHT = Block(
     "If the intruder knows the survey weight",
     "The survey weight is published as collected: to who knows it, it is one known column more.",
 )
-BY_RADIUS = Block("If the intruder takes another radius")
+BY_RADIUS = Block("Sensitivity to the radius")
 WORST = Block(
     "The worst of the datasets",
     "A mean over the datasets hides the one that discloses more. The highest is compared with the median of the "
@@ -663,7 +663,7 @@ _INCREASE_MEASURES = (
 )
 
 
-# Those who stand out: a mean over all records is mostly about typical ones. Whom weights are for is seen here.
+# High-risk records: a mean over all records is mostly about typical ones. Whom weights are for is seen here.
 def find_isolated(risk: Floats) -> Booleans:
     """Say which records are the most isolated 1%, and all that are as isolated, by their confidential risk."""
     return risk >= np.nanquantile(risk, 1 - _SHARE)

@@ -92,7 +92,7 @@ class TableView:
 
 
 def list_column_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
-    """What became of every column; inside the agency also how, within which limits, and what was found of it."""
+    """Treatment of each variable; inside the agency also how, within which limits, and what was found of it."""
     fields = ["label", "fate", "kind", "handling"]
     if teller.edition == "internal":
         told = dossier.facts["columns"]
@@ -106,7 +106,7 @@ def list_column_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
         rows.append(Row(cut_name(f"{column['column']}"), tuple(cells), column["fate"] == "synthesize"))
     note = "Of columns that were dropped only the name is told." if teller.edition == "public" else ""
     return [
-        TableView("What became of every column", "column", tuple(map(Heading, fields)), tuple(rows), note, words=True)
+        TableView("Treatment of each variable", "column", tuple(map(Heading, fields)), tuple(rows), note, words=True)
     ]
 
 
@@ -162,7 +162,7 @@ def _of_attack(rows: pd.DataFrame) -> list[tuple[str, str]]:
 
 
 def list_sortable_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
-    """Every scheme against every measure that is better one way or the other, to be sorted by any of them."""
+    """Every method against every measure that is better one way or the other, to be sorted by any of them."""
     evaluation, looks = dossier.evaluation, evaluation_looks(dossier.evaluation)
     both = pd.concat([evaluation.risk, evaluation.utility], ignore_index=True)
     measures = evaluation.measures
@@ -257,7 +257,7 @@ def list_group_tables(dossier: Dossier, teller: Teller) -> list[TableView]:
 
 
 def list_top_tables(dossier: Dossier) -> list[TableView]:
-    """The riskiest and the largest records, in ranges."""
+    """Highest-risk and largest-value records, in ranges."""
     tables = []
     schemes = [CONFIDENTIAL, *dossier.evaluation.schemes]
     for (which, column), rows in dossier.evaluation.top.groupby(["list", "column"], sort=False):
