@@ -83,7 +83,7 @@ def test_a_signal_ends_a_query(tmp_path):
     while child.poll() is None:
         child.send_signal(signal.SIGINT)
         with suppress(subprocess.TimeoutExpired):
-            child.wait(30)
+            child.wait(2)
     assert child.stdout.read() == "interrupted\n"
     assert not list(tmp_path.iterdir())
 
