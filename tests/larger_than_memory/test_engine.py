@@ -1,10 +1,6 @@
 """What the engine finds of all records: exact sums, NumPy's quantiles, and nothing that its errors would show."""
 
 import math
-import signal
-import subprocess
-import sys
-from contextlib import suppress
 
 import duckdb
 import numpy as np
@@ -57,35 +53,6 @@ def test_more_is_spilled_to_disk_than_may_be_held(tmp_path):
         connection.execute(f"CREATE TEMP TABLE sorted AS {query}")
         assert connection.execute("SELECT count(*) FROM sorted").fetchall() == [(20_000_000,)]
         assert (work.folder / "spilled").is_dir()
-
-
-QUERY = """
-from pathlib import Path
-from molehill.larger_than_memory.engine import open_workspace
-
-# It would not end in a year.
-forever = "SELECT sum(hash(a.x, b.x)) FROM range(10_000_000) a(x), range(10_000_000) b(x)"
-try:
-    with open_workspace(None, Path.cwd()) as work, work.engine() as connection:
-        print("begun", flush=True)
-        connection.execute(forever)
-except KeyboardInterrupt:
-    print("interrupted", flush=True)
-"""
-
-
-@pytest.mark.posix
-def test_a_signal_ends_a_query(tmp_path):
-    child = subprocess.Popen([sys.executable, "-c", QUERY], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    assert child.stdout.readline() == "begun\n"
-    # Again and again, as an impatient user would, so that no moment matters.
-    while child.poll() is None:
-        child.send_signal(signal.SIGINT)
-        with suppress(subprocess.TimeoutExpired):
-            child.wait(2)
-    assert child.stdout.read() == "interrupted\n"
-    assert not list(tmp_path.iterdir())
 
 
 def test_memory_and_folder_are_checked(tmp_path):
